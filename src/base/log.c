@@ -45,8 +45,9 @@ enum { LEVEL_COUNT = sizeof level_names / sizeof level_names[0] };
 
 static bool fits(struct line *line, size_t size)
 {
-    if (size > BODY_MAX - line->size) line->cut = true;
-    return size <= BODY_MAX - line->size;
+    bool fit = line->size + size <= BODY_MAX;
+    if (!fit) line->cut = true;
+    return fit;
 }
 
 static void put_raw(struct line *line, const char *text, size_t size)
