@@ -53,8 +53,6 @@ struct gb_local_authority {
     struct gb_outbox_stats stats;
     struct gb_str owner, partition;
     uint64_t version;
-    gb_done_fn *done;
-    void *arg;
     struct gb_op *op;
 };
 void gb_local_authority_start(struct gb_local_authority *a, struct gb_reactor *r,

@@ -1,0 +1,424 @@
+#include "core/drain_batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "core/dead_letter.h"
+
+enum job_state { JOB_WAITING = 0, JOB_SENDING, JOB_DEAD_LETTER, JOB_SETTLING, JOB_ENDED };
+
+struct job {
+    struct gb_list_node node; /* in ready while its group's turn has come */
+    struct gb_drain_batch *batch;
+    const struct gb_outbox_record *record;
+    struct gb_drain_target *target;
+    struct job *next_in_group;
+    enum job_state state;
+    bool sent;
+    union {
+        struct gb_send send;
+        struct gb_outbox_settle settle;
+        struct gb_dlq_handover handover;
+    } work;
+};
+
+struct gb_drain_batch {
+    struct gb_drain_env env;
+    struct gb_token token;
+    struct gb_outbox_batch *records;
+    struct job *jobs;
+    struct gb_list ready;
+    size_t active; /* jobs with a sender or the DLQ */
+    size_t ended;
+    uint64_t longest_group;
+    bool stopping, expired_budget;
+    bool starting; /* start_ready is running: nested calls leave the rest to it */
+    struct gb_timer budget;
+    struct gb_task finished;
+    struct gb_drain_result result;
+    gb_drain_done_fn *done;
+    void *arg;
+};
+
+static void start_ready(struct gb_drain_batch *b);
+static void settle_done(struct gb_op *op, void *arg);
+
+static void job_set_state(struct job *j, enum job_state next)
+{
+    GB_ASSERT(next > j->state);
+    j->state = next;
+}
+
+static void end_job(struct job *j)
+{
+    struct gb_drain_batch *b = j->batch;
+    job_set_state(j, JOB_ENDED);
+    b->ended++;
+    if (b->ended == b->records->count) {
+        gb_timer_stop(&b->budget);
+        gb_reactor_defer(b->env.reactor, &b->finished);
+    }
+}
+
+static uint64_t settle_timeout_ns(const struct job *j)
+{
+    int64_t t = j->target == NULL ? 5 * GB_SEC : j->target->cfg.policy.send_timeout_ns;
+    return (uint64_t)(t < 5 * GB_SEC ? t : 5 * GB_SEC);
+}
+
+static void settle(struct job *j, enum gb_outbox_settle_kind kind)
+{
+    struct gb_drain_batch *b = j->batch;
+    job_set_state(j, JOB_SETTLING);
+    memset(&j->work.settle, 0, sizeof j->work.settle);
+    j->work.settle.kind = kind;
+    j->work.settle.partition = b->env.partition;
+    j->work.settle.id = j->record->id;
+    j->work.settle.token = b->token;
+    j->work.settle.op.deadline_ns = gb_reactor_now_ns(b->env.reactor) + settle_timeout_ns(j);
+    b->env.outbox->ops->settle(b->env.outbox, &j->work.settle, settle_done, j);
+}
+
+/* First failure stops its group: nothing may overtake (spec 02 §7.3 item 6). */
+static void release_from(struct job *j)
+{
+    for (; j != NULL; j = j->next_in_group) {
+        j->batch->result.released++;
+        settle(j, GB_OUTBOX_RELEASE);
+    }
+}
+
+static void settle_done(struct gb_op *op, void *arg)
+{
+    struct job *j = arg;
+    struct gb_drain_batch *b = j->batch;
+    struct gb_err err = op->result;
+    bool complete = j->work.settle.kind == GB_OUTBOX_COMPLETE;
+    if (err.code == GB_OK) {
+        if (complete && j->target != NULL) gb_metric_add(j->target->metrics.completions, 1);
+    } else {
+        b->result.left = true;
+        if (err.code == GB_STALE_FENCING_TOKEN) {
+            b->result.stale = true;
+            gb_drain_batch_stop(b);
+        }
+        if (j->sent && j->target != NULL) gb_metric_add(j->target->metrics.duplicate_risk, 1);
+        if (j->target != NULL) gb_metric_add(j->target->metrics.failures, 1);
+        GB_LOG(GB_LOG_WARN,
+               j->sent ? "record was sent but not completed; it may be sent twice"
+                       : "outbox record stays claimed until it is reclaimed",
+               gb_lf_str("partition", (const char *)b->env.partition.data), gb_lf_err(&err));
+    }
+    end_job(j);
+}
+
+static void group_goes_on(struct job *j)
+{
+    if (j->next_in_group != NULL) gb_list_push(&j->batch->ready, &j->next_in_group->node);
+    start_ready(j->batch);
+}
+
+/* The record's work is done: complete it, and let its group go on at once (the order at the destination is kept by the
+ * send, not by the complete). */
+static void complete(struct job *j)
+{
+    settle(j, GB_OUTBOX_COMPLETE);
+    group_goes_on(j);
+}
+
+static void give_up(struct job *j)
+{
+    release_from(j);
+    start_ready(j->batch);
+}
+
+static void handover_done(struct gb_op *op, void *arg)
+{
+    struct job *j = arg;
+    struct gb_err err = op->result;
+    j->batch->active--;
+    gb_dlq_handover_deinit(&j->work.handover);
+    if (err.code == GB_OK)
+        complete(j);
+    else
+        give_up(j);
+}
+
+static void dead_letter(struct job *j, struct gb_err cause, const char *word)
+{
+    struct gb_drain_batch *b = j->batch;
+    struct gb_dead_letter d = {
+        .envelope = j->record->envelope,
+        .route_id = j->target->route_id,
+        .binding_id = j->target->binding_id,
+        .address = j->record->address,
+        .session_id = j->record->session_id,
+        .source_id = b->env.instance_id,
+        .cause = &cause,
+        .attempts = j->record->replay_count,
+        .now_ms = gb_reactor_wall_ms(b->env.reactor),
+    };
+    struct gb_dlq_entry *entry = NULL;
+    struct gb_err err = gb_dead_letter_build(&d, &entry);
+    if (gb_failed(err)) {
+        give_up(j);
+        return;
+    }
+    job_set_state(j, JOB_DEAD_LETTER);
+    b->active++;
+    memset(&j->work.handover, 0, sizeof j->work.handover);
+    gb_dlq_handover_start(&j->work.handover,
+                          &(struct gb_dlq_handover_cfg){.reactor = b->env.reactor,
+                                                        .dlq = b->env.dlq,
+                                                        .metrics = b->env.registry,
+                                                        .category = word},
+                          entry, handover_done, j);
+}
+
+/* Terminal outcome by policy (spec 02 §4.2), then complete. */
+static void terminal(struct job *j, struct gb_err cause, const char *word)
+{
+    struct gb_drain_batch *b = j->batch;
+    const struct gb_policy *p = &j->target->cfg.policy;
+    enum gb_terminal_action action =
+        cause.class_ == GB_CLASS_EXPIRED ? p->on_expired : p->on_permanent_failure;
+    if (b->env.dlq != NULL && action == GB_ACTION_DLQ) {
+        dead_letter(j, cause, word);
+        return;
+    }
+    if (cause.class_ == GB_CLASS_EXPIRED) {
+        gb_metric_add(j->target->metrics.expired, 1);
+    } else {
+        gb_metric_add(gb_metrics_get(b->env.registry, GB_METRIC_COUNTER, "MessagesDropped",
+                                     GB_DIMS({"route_id", j->target->route_id}, {"reason", word})),
+                      1);
+        GB_LOG(GB_LOG_ERROR, "outbox record dropped by policy",
+               gb_lf_str("route_id", j->target->route_id), gb_lf_str("reason", word),
+               gb_lf_err(&cause));
+    }
+    complete(j);
+}
+
+static void send_done(struct gb_op *op, void *arg)
+{
+    struct job *j = arg;
+    struct gb_drain_batch *b = j->batch;
+    struct gb_err err = op->result;
+    b->active--;
+    if (err.code == GB_OK) {
+        j->sent = true;
+        b->result.sent++;
+        gb_metric_add(j->target->metrics.sent, 1);
+        complete(j);
+        return;
+    }
+    gb_metric_add(j->target->metrics.failures, 1);
+    if (err.code == GB_CANCELLED || gb_err_is_transient(&err)) {
+        GB_LOG(GB_LOG_DEBUG, "outbox record released", gb_lf_str("route_id", j->target->route_id),
+               gb_lf_err(&err));
+        give_up(j);
+    } else {
+        terminal(j, err, gb_dead_letter_word(&err));
+    }
+}
+
+/* Both limits must be spent (spec 02 §7.5). */
+static bool is_poison(const struct job *j, int64_t now_ms)
+{
+    const struct gb_outbox_record *r = j->record;
+    const struct gb_policy *p = &j->target->cfg.policy;
+    return r->replay_count > p->max_replay_attempts && r->first_attempted_at_ms > 0 &&
+           now_ms - r->first_attempted_at_ms >= p->replay_budget_ns / GB_MS;
+}
+
+static bool still_owner(const struct gb_drain_batch *b)
+{
+    struct gb_token now;
+    return b->env.authority.current(b->env.authority.ctx, &now) && now.version == b->token.version;
+}
+
+static void start_job(struct job *j)
+{
+    struct gb_drain_batch *b = j->batch;
+    int64_t now_ms = gb_reactor_wall_ms(b->env.reactor);
+    if (j->target == NULL) { /* a binding that the document no longer has */
+        GB_LOG(GB_LOG_ERROR, "outbox record of an unknown binding stays in the outbox",
+               gb_lf_str("partition", (const char *)b->env.partition.data));
+        give_up(j);
+        return;
+    }
+    if (j->record->expires_at_ms > 0 && now_ms >= j->record->expires_at_ms) {
+        gb_metric_add(j->target->metrics.expired_before_send, 1);
+        terminal(j, gb_err(GB_MESSAGE_EXPIRED, "the message expired in the outbox"), "expired");
+        return;
+    }
+    if (is_poison(j, now_ms)) {
+        terminal(j, gb_err(GB_POISON_MESSAGE, "claimed %u times without success within the replay budget",
+                           j->record->replay_count),
+                 "poison");
+        return;
+    }
+    if (!still_owner(b)) {
+        b->result.stale = true;
+        gb_drain_batch_stop(b);
+        give_up(j);
+        return;
+    }
+    job_set_state(j, JOB_SENDING);
+    b->active++;
+    memset(&j->work.send, 0, sizeof j->work.send);
+    j->work.send.envelope = j->record->envelope;
+    j->work.send.address = j->record->address;
+    j->work.send.batch = true;
+    j->work.send.op.deadline_ns = gb_reactor_now_ns(b->env.reactor) +
+                                  (uint64_t)j->target->cfg.policy.send_timeout_ns;
+    j->target->cfg.sender->ops->send(j->target->cfg.sender, &j->work.send, send_done, j);
+}
+
+static void start_ready(struct gb_drain_batch *b)
+{
+    if (b->starting) return;
+    b->starting = true;
+    while (b->active < b->env.groups_max || b->stopping || b->expired_budget) {
+        struct gb_list_node *n = gb_list_pop(&b->ready);
+        if (n == NULL) break;
+        struct job *j = GB_CONTAINER_OF(n, struct job, node);
+        if (b->stopping || b->expired_budget) {
+            for (struct job *k = j; b->expired_budget && k != NULL; k = k->next_in_group) {
+                b->result.deferred++;
+                if (k->target != NULL) gb_metric_add(k->target->metrics.deferred, 1);
+            }
+            release_from(j);
+        } else {
+            start_job(j);
+        }
+    }
+    b->starting = false;
+}
+
+void gb_drain_batch_stop(struct gb_drain_batch *b)
+{
+    if (b->stopping) return;
+    b->stopping = true;
+    start_ready(b);
+}
+
+static void finished(struct gb_task *t)
+{
+    struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, finished);
+    b->done(b->arg, &b->result);
+}
+
+/* First the working budget: what has not started is deferred. Then 30 s more: the batch is abandoned (spec 02 §7.4). */
+static void budget_over(struct gb_timer *t)
+{
+    struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, budget);
+    if (!b->expired_budget) {
+        b->expired_budget = true;
+        gb_timer_start(&b->budget, gb_reactor_now_ns(b->env.reactor) + 30 * (uint64_t)GB_SEC);
+        start_ready(b);
+        return;
+    }
+    b->result.stalled = true;
+    gb_reactor_defer(b->env.reactor, &b->finished);
+}
+
+static struct gb_drain_target *find_target(const struct gb_drain_env *env,
+                                           const struct gb_outbox_record *r)
+{
+    for (size_t i = 0; i < env->target_count; i++) {
+        struct gb_drain_target *t = &env->targets[i];
+        if (gb_bytes_equal_c(r->binding_id, t->binding_id) &&
+            gb_bytes_equal_c(r->route_id, t->route_id))
+            return t;
+    }
+    return NULL;
+}
+
+/* Same ordering key strictly in claim order, keyless records singly (spec 02 §7.3 item 6). */
+static struct gb_err make_groups(struct gb_drain_batch *b)
+{
+    struct gb_map last_of_key = {0};
+    struct gb_map size_of_key = {0};
+    struct gb_err err = gb_ok();
+    b->longest_group = 1;
+    for (size_t i = 0; i < b->records->count && !gb_failed(err); i++) {
+        struct job *j = &b->jobs[i];
+        j->batch = b;
+        j->record = &b->records->records[i];
+        j->target = find_target(&b->env, j->record);
+        if (j->target != NULL && j->record->replay_count > 1)
+            gb_metric_add(j->target->metrics.replays, 1);
+        struct job *previous = NULL;
+        if (j->record->ordering_key.size > 0) {
+            previous = gb_map_get(&last_of_key, j->record->ordering_key);
+            size_t members = (size_t)(uintptr_t)gb_map_get(&size_of_key, j->record->ordering_key) + 1;
+            if (members > b->longest_group) b->longest_group = members;
+            err = gb_map_put(&last_of_key, j->record->ordering_key, j);
+            if (!gb_failed(err))
+                err = gb_map_put(&size_of_key, j->record->ordering_key, (void *)(uintptr_t)members);
+        }
+        if (previous == NULL)
+            gb_list_push(&b->ready, &j->node);
+        else
+            previous->next_in_group = j;
+    }
+    gb_map_deinit(&last_of_key);
+    gb_map_deinit(&size_of_key);
+    return err;
+}
+
+struct gb_err gb_drain_batch_new(const struct gb_drain_env *env, const struct gb_token *token,
+                                 struct gb_outbox_batch *take, struct gb_drain_batch **out)
+{
+    struct gb_drain_batch *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        gb_outbox_batch_free(take);
+        return gb_err_no_memory("drain batch");
+    }
+    b->env = *env;
+    b->token = *token;
+    b->records = take;
+    b->finished.run = finished;
+    b->result.claimed = take->count;
+    gb_list_init(&b->ready);
+    b->jobs = calloc(take->count, sizeof *b->jobs);
+    struct gb_err err = gb_err_no_memory("drain batch");
+    if (b->jobs == NULL) goto fail;
+    err = gb_timer_init(&b->budget, env->reactor, budget_over);
+    if (gb_failed(err)) goto fail;
+    err = make_groups(b);
+    if (gb_failed(err)) goto fail;
+    *out = b;
+    return gb_ok();
+fail:
+    gb_drain_batch_free(b);
+    return err;
+}
+
+void gb_drain_batch_start(struct gb_drain_batch *b, gb_drain_done_fn *done, void *arg)
+{
+    b->done = done;
+    b->arg = arg;
+    int64_t send_timeout_ns = 0;
+    for (size_t i = 0; i < b->env.target_count; i++)
+        if (b->env.targets[i].cfg.policy.send_timeout_ns > send_timeout_ns)
+            send_timeout_ns = b->env.targets[i].cfg.policy.send_timeout_ns;
+    int64_t budget_ns = gb_drain_budget_ns(&b->env.policy, b->records->count, b->longest_group,
+                                           send_timeout_ns);
+    gb_timer_start(&b->budget,
+                   (uint64_t)gb_add_sat_i64((int64_t)gb_reactor_now_ns(b->env.reactor), budget_ns));
+    start_ready(b);
+}
+
+void gb_drain_batch_free(struct gb_drain_batch *b)
+{
+    if (b == NULL) return;
+    gb_task_cancel(&b->finished);
+    gb_timer_deinit(&b->budget);
+    gb_outbox_batch_free(b->records);
+    free(b->jobs);
+    free(b);
+}
