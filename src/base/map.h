@@ -27,8 +27,8 @@ struct gb_err gb_map_put(struct gb_map *m, struct gb_bytes key, void *value); /*
 void *gb_map_get(const struct gb_map *m, struct gb_bytes key);                /* NULL: absent */
 bool gb_map_has(const struct gb_map *m, struct gb_bytes key);
 void *gb_map_remove(struct gb_map *m, struct gb_bytes key); /* the value, NULL: absent */
-/* Iteration: `*cursor` starts at 0; false at the end. Removing the current entry is allowed, putting
- * a new one is not. */
+/* Iteration: `*cursor` starts at 0; false at the end. Meanwhile the current entry may be removed,
+ * but no new one put. */
 bool gb_map_next(const struct gb_map *m, size_t *cursor, struct gb_bytes *key, void **value);
 
 #endif

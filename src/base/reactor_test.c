@@ -100,6 +100,7 @@ static const struct timer_row {
     {"none", {0}, 100, "", UINT64_MAX},
     {"by deadline", {30, 10, 20}, 100, "bca", UINT64_MAX},
     {"ties by start order", {20, 10, 20, 10, 20}, 100, "bdace", UINT64_MAX},
+    {"right child first", {1, 30, 20, 40}, 100, "acbd", UINT64_MAX},
     {"not before its time", {101, 100, 99}, 100, "cb", 101},
     {"first in order, last late", {500, 400, 300, 200, 100}, 250, "ed", 300},
     {"the last moment", {UINT64_MAX, 1}, UINT64_MAX - 1, "b", UINT64_MAX},
@@ -325,15 +326,16 @@ static void wakes_the_driver_only_from_outside(void **state)
     assert_int_equal(b->wakes, 1);
     gb_timer_start(&b->items[1].timer, 200); /* not the earliest */
     assert_int_equal(b->wakes, 1);
-    gb_timer_start(&b->items[2].timer, 50);
+    gb_timer_start(&b->items[2].timer, 60);
     assert_int_equal(b->wakes, 2);
     gb_reactor_defer(b->r, &b->items[3].task);
     assert_int_equal(b->wakes, 3);
     gb_reactor_flush(b->r, &b->items[4].task); /* a task waits already */
     assert_int_equal(b->wakes, 3);
-    b->items[3].act = start_other_later;
-    b->items[3].other = &b->items[5];
+    b->items[4].act = start_other_later; /* the earliest then, but the driver is awake */
+    b->items[4].other = &b->items[5];
     turn(b, 10, "de");
+    assert_int_equal(gb_reactor_next_ns(b->r), 50);
     assert_int_equal(b->wakes, 3);
     gb_reactor_on_wake(b->r, NULL, NULL);
     gb_reactor_defer(b->r, &b->items[3].task);
