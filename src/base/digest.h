@@ -7,7 +7,8 @@
 /* Digests (on OpenSSL), hex, base64.
  * Owns:   nothing.
  * Thread: any.
- * Errors: decoders answer false for malformed input; digests cannot fail (a missing algorithm is an assertion). */
+ * Errors: decoders answer false for malformed input or when the buffer fails (its `failed` tells);
+ *         digests cannot fail (a missing algorithm is an assertion). */
 
 enum { GB_SHA256_SIZE = 32, GB_SHA256_HEX = 65, GB_MD5_SIZE = 16, GB_MD5_HEX = 33 };
 
@@ -19,16 +20,17 @@ void gb_hex(struct gb_bytes input, char *out); /* lower case; out has 2 * size +
 void gb_sha256_hex(struct gb_bytes input, char out[GB_SHA256_HEX]);
 void gb_md5_hex(struct gb_bytes input, char out[GB_MD5_HEX]);
 
-/* Incremental SHA-256 over parts, each preceded by its big-endian length of `length_bytes` (4 or 8); used for
- * derived ids (spec 03 §3.4, 03 §13, 05 §3). */
+/* Incremental SHA-256 over parts, each preceded by its big-endian length of `length_bytes` (4 or
+ * 8); used for derived ids (spec 03 §3.4, 03 §13, 05 §3). */
 void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
                      uint8_t out[GB_SHA256_SIZE]);
 
 uint32_t gb_crc32(struct gb_bytes input); /* IEEE, as zlib */
 
-void gb_base64_append(struct gb_str *out, struct gb_bytes input);     /* padded, standard */
-void gb_base64url_append(struct gb_str *out, struct gb_bytes input);  /* unpadded, url */
-/* Strict: canonical padding for standard; no white space. False leaves `out` as it was. */
+void gb_base64_append(struct gb_str *out, struct gb_bytes input);    /* padded, standard */
+void gb_base64url_append(struct gb_str *out, struct gb_bytes input); /* unpadded, url */
+/* Strict: canonical padding for standard, none for url; no white space, no stray bits. False leaves
+ * the text in `out` as it was. */
 bool gb_base64_decode(struct gb_str *out, struct gb_bytes text);
 bool gb_base64url_decode(struct gb_str *out, struct gb_bytes text);
 

@@ -4,11 +4,12 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* Durations of the document (spec 01 §2): signed 64-bit nanoseconds; one or more <decimal><unit> with units
- * ns us ms s m h, optional sign, or "0". Also checked arithmetic and RFC 3339 times.
+/* Durations of the document (spec 01 §2): signed 64-bit nanoseconds; one or more <decimal><unit>
+ * with units ns us ms s m h, optional sign, or "0". Also checked arithmetic and RFC 3339 times.
  * Owns:   nothing.
  * Thread: any. Pure.
- * Errors: GB_INVALID_CONFIG `invalid duration "x"` with a hint for a bare number; overflow is invalid. */
+ * Errors: GB_INVALID_CONFIG `invalid duration "x"` with a hint for a bare number; overflow is
+ *         invalid. */
 
 #define GB_MS INT64_C(1000000)
 #define GB_SEC INT64_C(1000000000)
@@ -27,8 +28,10 @@ bool gb_mul_i64(int64_t a, int64_t b, int64_t *out);
 int64_t gb_add_sat_i64(int64_t a, int64_t b);
 int64_t gb_mul_sat_i64(int64_t a, int64_t b);
 
-/* RFC 3339 UTC with milliseconds: 2026-12-01T10:00:00.000Z, and parsing of RFC 3339 (any offset) and of HTTP
- * dates ("Tue, 01 Dec 2026 10:00:00 GMT"). Times are epoch milliseconds. */
+/* RFC 3339 UTC with milliseconds: 2026-12-01T10:00:00.000Z, and parsing of RFC 3339 (any offset,
+ * further digits of the fraction are dropped) and of HTTP dates in the one form that may be sent
+ * ("Tue, 01 Dec 2026 10:00:00 GMT"; the name of the day is not compared with the date). Times are
+ * epoch milliseconds; one outside the years 0000 to 9999 is printed as the nearest inside. */
 void gb_time_print(int64_t epoch_ms, char out[GB_TIME_TEXT_MAX]);
 bool gb_time_parse(struct gb_bytes text, int64_t *out_epoch_ms);
 bool gb_http_date_parse(struct gb_bytes text, int64_t *out_epoch_ms);

@@ -6,7 +6,8 @@
 /* Streaming JSON writer into a gb_str: commas by itself, no white space.
  * Owns:   nothing; appends to the caller's buffer, whose `failed` flag is the error.
  * Thread: one at a time.
- * Errors: unbalanced calls are assertions. Text that is not UTF-8 is written with U+FFFD for each bad byte. */
+ * Errors: unbalanced calls are assertions. Text that is not UTF-8 is written with U+FFFD for each
+ *         bad byte. */
 struct gb_json_writer {
     struct gb_str *out;
     uint32_t depth;
