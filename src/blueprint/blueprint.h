@@ -1,0 +1,82 @@
+#ifndef GB_BLUEPRINT_BLUEPRINT_H
+#define GB_BLUEPRINT_BLUEPRINT_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "blueprint/blueprint_model.h"
+#include "blueprint/findings.h"
+
+/* The checked blueprint: document bytes in, plain structs or findings out (spec 01).
+ * Owns:   gb_blueprint_free releases everything reachable from the blueprint, overwriting it first
+ *         (it holds secrets); the input bytes are not kept.
+ * Thread: any; constant once loaded.
+ * Errors: gb_blueprint_load says GB_INVALID_CONFIG when `findings` hold an error, GB_UNAVAILABLE
+ *         when out of memory. The helpers can't fail. */
+
+enum { GB_BLUEPRINT_SIZE_MAX = 4194304 };
+
+enum gb_blueprint_format { GB_BLUEPRINT_YAML = 0, GB_BLUEPRINT_JSON };
+
+struct gb_blueprint {
+    const struct gb_node *node;
+    struct gb_opt_int version;
+    struct gb_bp_bridge bridge;
+    struct gb_bp_config_watch config_watch;
+    const struct gb_node *stores_node;
+    struct gb_bp_store stores[GB_BP_ROLE_COUNT]; /* by enum gb_bp_role; node NULL: not configured */
+    struct gb_bp_session *sessions;
+    size_t session_count;
+    struct gb_bp_receiver *receivers;
+    size_t receiver_count;
+    struct gb_bp_sender *senders;
+    size_t sender_count;
+    struct gb_bp_binding *bindings;
+    size_t binding_count;
+    struct gb_bp_route *routes;
+    size_t route_count;
+    struct gb_bp_processor *processors;
+    size_t processor_count;
+    struct gb_bp_http http;
+    struct gb_bp_telemetry telemetry;
+    struct gb_arena *arena; /* private */
+};
+
+/* `.json` is JSON, every other extension YAML (spec 01 §2). */
+enum gb_blueprint_format gb_blueprint_format_of(const char *file_name);
+
+/* Parses, decodes, validates (spec 01 §5.2 and the parts of §5.3-5.4 that apply standalone) and
+ * refuses what this release does not support. `findings` is initialised by the caller and receives
+ * errors and warnings in document order; `*out` is set only when there is no error. `file_name`
+ * is for the findings only: nothing is opened. */
+struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
+                                enum gb_blueprint_format format, struct gb_findings *findings,
+                                struct gb_blueprint **out);
+void gb_blueprint_free(struct gb_blueprint *b); /* NULL ok */
+
+/* NULL when there is none of that id. */
+const struct gb_bp_session *gb_blueprint_session(const struct gb_blueprint *b, const char *id);
+
+/* Resolved values. */
+struct gb_policy gb_blueprint_route_policy(const struct gb_bp_route *route);
+/* The drainer's settings for the partitions of a route; its session block may be absent. Under
+ * `bridge.drain_timeout` alone `legacy_ceiling_ns` is set (spec 02 §7.4). */
+struct gb_drain_policy gb_blueprint_drain_policy(const struct gb_blueprint *b,
+                                                 const struct gb_bp_route *route);
+/* Spec 02 §2.4: the binding's session, else its sender's, else that of the route's session block;
+ * NULL: none, the partition is BINDING#<id>. */
+const struct gb_bp_session *gb_blueprint_effective_session(const struct gb_bp_route *route,
+                                                           const struct gb_bp_binding *binding);
+enum { GB_BLUEPRINT_ID_MAX = 255, GB_BLUEPRINT_PARTITION_MAX = GB_BLUEPRINT_ID_MAX + 16 };
+/* SESSION#<id> or BINDING#<id>, terminated. */
+void gb_blueprint_partition(const struct gb_bp_route *route, const struct gb_bp_binding *binding,
+                            char out[GB_BLUEPRINT_PARTITION_MAX]);
+/* Every binding gets the message (fan_out or resolver `all`), else the first one does. */
+bool gb_blueprint_every_binding(const struct gb_bp_route *route);
+/* Written, or max(30s, largest step_down_grace + 15s) (spec 05 §2.6). */
+int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b);
+/* `fifo`, `message_group_id` or the suffix `.fifo` (spec 04 B9). */
+bool gb_blueprint_sqs_fifo(const struct gb_bp_sqs_sender *sender);
+/* connect + reconcile + grace terms of a durable session (spec 03 §9); 0 for an ephemeral one. */
+int64_t gb_blueprint_activation_ns(const struct gb_bp_session *session);
+
+#endif
