@@ -106,7 +106,7 @@ static void show(struct gb_bytes text, char out[SHOWN_MAX + 4])
 {
     size_t size = text.size < SHOWN_MAX ? text.size : SHOWN_MAX;
     while (size < text.size && size > 0 && (text.data[size] & 0xC0) == 0x80) size--;
-    bool safe = gb_utf8_valid(text);
+    bool safe = gb_utf8_safe(text); /* U+0080 to U+009F are controls as well */
     for (size_t i = 0; i < size; i++) {
         uint8_t c = text.data[i];
         bool plain = c >= 0x20 && c != 0x7F && (c < 0x80 || safe);

@@ -92,6 +92,7 @@ static const struct refuse_row {
     {"a\nb", "invalid duration \"a?b\""},
     {"\xc3\xa9", "invalid duration \"\xc3\xa9\""},
     {"\xc3", "invalid duration \"?\""},
+    {"\xc2\x84", "invalid duration \"??\""},
     {"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xc3\xa9zzz",
      "invalid duration \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\""},
 };
