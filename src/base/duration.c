@@ -12,9 +12,9 @@ enum { SHOWN_MAX = 48, FRACTION_DIGITS_MAX = 18 };
 /* f * unit reaches 10^18 * 3.6 * 10^12, which no standard type holds. */
 __extension__ typedef unsigned __int128 wide;
 
-/* Longer names first: "ms" is not "m" followed by garbage. */
+/* "ms" before "m": the first name that fits is taken. */
 static const struct unit {
-    const char *name;
+    char name[3];
     size_t size;
     uint64_t ns;
 } units[] = {
