@@ -1,0 +1,38 @@
+# Thin on purpose: each target calls a script or CMake, which can be called without make as well.
+.PHONY: build demo check bench soak fuzz format lint clean
+
+build:
+	scripts/setup.sh build
+	cmake --preset release --log-level=WARNING
+	cmake --build build --target gobridge
+
+demo: build
+	scripts/setup.sh demo
+	scripts/demo.sh
+
+check:
+	scripts/check.sh
+
+bench: build
+	scripts/setup.sh bench
+	scripts/bench.sh
+
+soak: build
+	scripts/setup.sh demo
+	scripts/soak.sh
+
+# One target for ten minutes: make fuzz FUZZ_SECONDS=600 FUZZ_TARGETS=json
+fuzz:
+	scripts/setup.sh check
+	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+format:
+	scripts/setup.sh check
+	scripts/format.sh
+
+lint:
+	scripts/setup.sh check
+	scripts/lint.py
+
+clean:
+	rm -rf build
