@@ -1,0 +1,45 @@
+#ifndef GB_BLUEPRINT_DECODE_H
+#define GB_BLUEPRINT_DECODE_H
+
+#include "blueprint/document.h"
+#include "blueprint/schema.h"
+
+/* Tree to model by the tables of schema.h (spec 01 §2): strict keys, strict types, bounds, words,
+ * defaults; then kinds are inherited, options decoded by kind, ids linked.
+ * Owns:   everything decoded lives in the arena.
+ * Thread: one at a time.
+ * Errors: every mistake becomes a finding and decoding goes on with the field's default; out of
+ *         memory is gb_arena_failed. */
+
+enum { GB_DECODE_LIST_MAX = 10000, GB_DECODE_KEY_MAX = 256 };
+
+struct gb_decode {
+    struct gb_arena *arena;
+    struct gb_findings *findings;
+    const char *path, *id;       /* of the entry being decoded; NULL for single blocks */
+    char key[GB_DECODE_KEY_MAX]; /* below the path */
+    size_t key_size;
+};
+
+/* `b` is zeroed and has its arena. */
+void gb_decode_document(struct gb_decode *d, const struct gb_node *root, struct gb_blueprint *b);
+/* Kinds, options and links; the tree may hold mistakes. */
+void gb_decode_kinds(struct gb_decode *d, struct gb_blueprint *b);
+
+/* Fills the struct at `out` from a map, or with its defaults when `node` is NULL or null. */
+void gb_decode_block(struct gb_decode *d, const struct gb_block *block, const struct gb_node *node,
+                     void *out);
+void gb_decode_enter(struct gb_decode *d, const char *section, size_t index, const char *id);
+void gb_decode_leave(struct gb_decode *d);
+/* Appends to the key and answers its former size, for gb_decode_pop. */
+size_t gb_decode_push(struct gb_decode *d, const char *key);
+void gb_decode_pop(struct gb_decode *d, size_t size);
+__attribute__((format(printf, 3, 4))) void
+gb_decode_error(struct gb_decode *d, const struct gb_node *at, const char *format, ...);
+/* A scalar or list field from its node (decode_value.c). */
+void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const struct gb_node *node,
+                     unsigned char *out);
+/* The closest of the block's keys, or NULL when none is close (decode_suggest.c). */
+const char *gb_decode_suggest(const struct gb_block *block, const char *key);
+
+#endif

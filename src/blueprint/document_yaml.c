@@ -1,0 +1,207 @@
+#include <yaml.h>
+
+#include "base/map.h"
+#include "blueprint/document_build.h"
+
+struct reader {
+    struct gb_build build;
+    yaml_parser_t parser;
+    struct gb_map anchors;                      /* name -> finished node */
+    const char *pending[GB_DOCUMENT_DEPTH_MAX]; /* anchors of open containers */
+    size_t expanded;                            /* nodes copied for aliases */
+    size_t documents;
+};
+
+static uint32_t position(size_t zero_based)
+{
+    return zero_based >= UINT32_MAX ? UINT32_MAX : (uint32_t)zero_based + 1;
+}
+
+static bool fail(struct reader *r, yaml_mark_t mark, const char *text)
+{
+    return gb_build_fail(&r->build, position(mark.line), position(mark.column), "%s", text);
+}
+
+static bool is_null(const yaml_event_t *e)
+{
+    static const char *const words[] = {"", "~", "null", "Null", "NULL"};
+    if (e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) return false;
+    struct gb_bytes text = gb_bytes(e->data.scalar.value, e->data.scalar.length);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (gb_bytes_equal_c(text, words[i])) return true;
+    }
+    return false;
+}
+
+static bool remember(struct reader *r, const char *anchor, struct gb_node *node)
+{
+    if (anchor == NULL) return true;
+    struct gb_err err = gb_map_put(&r->anchors, gb_bytes_c(anchor), node);
+    if (gb_failed(err)) r->build.findings->failed = true;
+    return !gb_failed(err);
+}
+
+static bool take_scalar(struct reader *r, const yaml_event_t *e)
+{
+    uint32_t line = position(e->start_mark.line);
+    uint32_t column = position(e->start_mark.column);
+    struct gb_bytes text = gb_bytes(e->data.scalar.value, e->data.scalar.length);
+    const char *anchor = (const char *)e->data.scalar.anchor;
+    if (e->data.scalar.tag != NULL) return fail(r, e->start_mark, "tags are not accepted");
+    if (gb_build_wants_key(&r->build)) {
+        if (anchor != NULL) return fail(r, e->start_mark, "an anchor on a key is not accepted");
+        return gb_build_key(&r->build, text, line, column);
+    }
+    enum gb_node_kind kind = GB_NODE_STRING;
+    if (e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) kind = GB_NODE_PLAIN;
+    if (is_null(e)) {
+        kind = GB_NODE_NULL;
+        text = gb_bytes_c("");
+    }
+    struct gb_node *n = gb_build_scalar(&r->build, kind, text, line, column);
+    return n != NULL && remember(r, anchor, n);
+}
+
+static bool take_begin(struct reader *r, const yaml_event_t *e)
+{
+    bool map = e->type == YAML_MAPPING_START_EVENT;
+    const yaml_char_t *tag = map ? e->data.mapping_start.tag : e->data.sequence_start.tag;
+    const yaml_char_t *anchor = map ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
+    if (tag != NULL) return fail(r, e->start_mark, "tags are not accepted");
+    if (gb_build_wants_key(&r->build)) return fail(r, e->start_mark, "a key must be a text");
+    const char *copy = NULL;
+    if (anchor != NULL) {
+        copy = gb_arena_text(r->build.arena, gb_bytes_c((const char *)anchor));
+        if (copy == NULL) return false;
+    }
+    if (gb_build_begin(&r->build, map ? GB_NODE_MAP : GB_NODE_LIST, position(e->start_mark.line),
+                       position(e->start_mark.column)) == NULL) {
+        return false;
+    }
+    r->pending[r->build.depth - 1] = copy;
+    return true;
+}
+
+static bool take_end(struct reader *r)
+{
+    struct gb_node *n = gb_build_end(&r->build);
+    return n != NULL && remember(r, r->pending[r->build.depth], n);
+}
+
+/* Aliases are expanded by copying. Depth, node and expansion limits end a "billion laughs" early;
+ * the depth limit of the builder also bounds this recursion. Copies keep the positions of the
+ * original, where a mistake has to be mended. */
+static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
+{
+    if (++r->expanded > GB_DOCUMENT_EXPANDED_MAX) {
+        return fail(r, mark, "the aliases of the document expand to more than 100000 values");
+    }
+    struct gb_build *b = &r->build;
+    if (from->kind != GB_NODE_MAP && from->kind != GB_NODE_LIST) {
+        return gb_build_scalar(b, from->kind, gb_bytes(from->text, from->size), from->line,
+                               from->column) != NULL;
+    }
+    if (gb_build_begin(b, from->kind, from->line, from->column) == NULL) return false;
+    for (const struct gb_node *n = from->first; n != NULL; n = n->next) {
+        if (n->key != NULL && !gb_build_key(b, gb_bytes_c(n->key), n->key_line, n->key_column)) {
+            return false;
+        }
+        if (!copy(r, n, mark)) return false;
+    }
+    /* Duplicate keys were reported with the original. */
+    b->depth--;
+    return true;
+}
+
+static bool take_alias(struct reader *r, const yaml_event_t *e)
+{
+    if (gb_build_wants_key(&r->build)) {
+        return fail(r, e->start_mark, "an alias as a key is not accepted");
+    }
+    const char *name = (const char *)e->data.alias.anchor;
+    const struct gb_node *target = gb_map_get(&r->anchors, gb_bytes_c(name));
+    if (target == NULL) {
+        return gb_build_fail(&r->build, position(e->start_mark.line),
+                             position(e->start_mark.column),
+                             "alias \"%.60s\" has no anchor before it, or is inside its own", name);
+    }
+    return copy(r, target, e->start_mark);
+}
+
+/* True to go on with the next event. */
+static bool take(struct reader *r, const yaml_event_t *e)
+{
+    switch (e->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        if (++r->documents == 1) return true;
+        return fail(r, e->start_mark, "a second document starts here; one is accepted");
+    case YAML_SCALAR_EVENT:
+        return take_scalar(r, e);
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT:
+        return take_begin(r, e);
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        return take_end(r);
+    case YAML_ALIAS_EVENT:
+        return take_alias(r, e);
+    case YAML_STREAM_START_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        return true;
+    case YAML_NO_EVENT:
+    case YAML_STREAM_END_EVENT:
+        break;
+    }
+    return false;
+}
+
+static bool report_syntax(struct reader *r)
+{
+    const yaml_parser_t *p = &r->parser;
+    if (p->error == YAML_MEMORY_ERROR) {
+        r->build.findings->failed = true;
+        return false;
+    }
+    const char *problem = p->problem == NULL ? "unreadable" : p->problem;
+    if (p->error == YAML_READER_ERROR) { /* it knows no line */
+        return gb_build_fail(&r->build, position(p->mark.line), position(p->mark.column),
+                             "invalid YAML: %s", problem);
+    }
+    return gb_build_fail(&r->build, position(p->problem_mark.line),
+                         position(p->problem_mark.column), "invalid YAML: %s%s%s", problem,
+                         p->context == NULL ? "" : " ", p->context == NULL ? "" : p->context);
+}
+
+static bool read_events(struct reader *r)
+{
+    yaml_event_t event;
+    for (;;) {
+        if (yaml_parser_parse(&r->parser, &event) == 0) return report_syntax(r);
+        bool complete = event.type == YAML_STREAM_END_EVENT;
+        bool more = take(r, &event);
+        yaml_event_delete(&event);
+        if (!more) return complete;
+    }
+}
+
+bool gb_document_yaml(struct gb_bytes bytes, struct gb_arena *arena, struct gb_findings *findings,
+                      const struct gb_node **root)
+{
+    if (!gb_build_check_text(&bytes, findings)) return false;
+    struct reader r = {.build = {.arena = arena, .findings = findings}};
+    if (yaml_parser_initialize(&r.parser) == 0) {
+        findings->failed = true;
+        return false;
+    }
+    static const unsigned char nothing[1] = {0};
+    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r.parser, bytes.size == 0 ? nothing : bytes.data, bytes.size);
+    bool ok = read_events(&r);
+    yaml_parser_delete(&r.parser);
+    gb_map_deinit(&r.anchors);
+    if (ok && r.build.root == NULL) { /* the empty document (spec 01 §2) */
+        ok = gb_build_scalar(&r.build, GB_NODE_NULL, gb_bytes_c(""), 1, 1) != NULL;
+    }
+    if (ok) *root = r.build.root;
+    return ok;
+}

@@ -1,0 +1,108 @@
+#include "blueprint/findings.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+void gb_findings_deinit(struct gb_findings *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->items[i].path);
+        free(f->items[i].id);
+        free(f->items[i].text);
+    }
+    free(f->items);
+    *f = (struct gb_findings){0};
+}
+
+static bool grow(struct gb_findings *f)
+{
+    if (f->count < f->capacity) return true;
+    size_t capacity = f->capacity == 0 ? 16 : f->capacity * 2;
+    struct gb_finding *items = realloc(f->items, capacity * sizeof *items);
+    if (items == NULL) return false;
+    f->items = items;
+    f->capacity = capacity;
+    return true;
+}
+
+static char *text_of(const char *format, va_list args)
+{
+    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args); /* cuts at a UTF-8 border */
+    return gb_strdup(err.message);
+}
+
+void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
+                     const char *format, ...)
+{
+    if (severity == GB_FINDING_ERROR) f->error_count++;
+    if (severity == GB_FINDING_WARNING) f->warning_count++;
+    if (f->failed || f->count >= GB_FINDINGS_MAX) return;
+    if (!grow(f)) {
+        f->failed = true;
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    struct gb_finding *item = &f->items[f->count];
+    *item = (struct gb_finding){
+        .severity = severity,
+        .line = at.line,
+        .column = at.column,
+        .order = f->count,
+        .path = gb_strdup(at.path == NULL ? "" : at.path),
+        .id = gb_strdup(at.id == NULL ? "" : at.id),
+        .text = text_of(format, args),
+    };
+    va_end(args);
+    f->count++;
+    if (item->path == NULL || item->id == NULL || item->text == NULL) f->failed = true;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct gb_finding *a = left;
+    const struct gb_finding *b = right;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    if (a->column != b->column) return a->column < b->column ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void gb_findings_sort(struct gb_findings *f)
+{
+    if (f->count > 1) qsort(f->items, f->count, sizeof *f->items, compare);
+}
+
+struct gb_err gb_findings_check(const struct gb_findings *f)
+{
+    if (f->failed) return gb_err_no_memory("the findings of the document");
+    if (f->error_count == 0) return gb_ok();
+    return gb_err(GB_INVALID_CONFIG, "config validation failed: %zu error%s", f->error_count,
+                  f->error_count == 1 ? "" : "s");
+}
+
+void gb_finding_print(const struct gb_finding *finding, const char *file_name, struct gb_str *out)
+{
+    gb_str_append_c(out, file_name);
+    if (finding->line > 0) gb_str_appendf(out, ":%u:%u", finding->line, finding->column);
+    gb_str_append_c(out, finding->severity == GB_FINDING_ERROR ? ": error: " : ": warning: ");
+    if (finding->path[0] != '\0') {
+        gb_str_append_c(out, finding->path);
+        if (finding->id[0] != '\0') gb_str_appendf(out, " (%s)", finding->id);
+        gb_str_append_c(out, ": ");
+    }
+    gb_str_append_c(out, finding->text);
+}
+
+void gb_findings_print(const struct gb_findings *f, const char *file_name, struct gb_str *out)
+{
+    GB_ASSERT(!f->failed);
+    for (size_t i = 0; i < f->count; i++) {
+        gb_finding_print(&f->items[i], file_name, out);
+        gb_str_append_char(out, '\n');
+    }
+    size_t all = f->error_count + f->warning_count;
+    if (all > f->count) {
+        gb_str_appendf(out, "%s: %zu further findings are not shown\n", file_name, all - f->count);
+    }
+}

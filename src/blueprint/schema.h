@@ -1,0 +1,95 @@
+#ifndef GB_BLUEPRINT_SCHEMA_H
+#define GB_BLUEPRINT_SCHEMA_H
+
+#include "blueprint/blueprint.h"
+
+/* Every key of the document as data (spec 01 §3): key, type, place in the model, default, bounds,
+ * words. The decoder is one loop over these tables; documentation and a JSON Schema can be written
+ * from them.
+ * Owns:   nothing; all tables are constant.
+ * Thread: any.
+ * Errors: none. */
+
+enum gb_field_type {
+    GB_FIELD_TEXT,      /* const char * */
+    GB_FIELD_BOOL,      /* struct gb_opt_bool */
+    GB_FIELD_INT,       /* struct gb_opt_int */
+    GB_FIELD_NUMBER,    /* struct gb_opt_num */
+    GB_FIELD_DURATION,  /* struct gb_opt_ns */
+    GB_FIELD_WORD,      /* struct gb_opt_word */
+    GB_FIELD_TEXTS,     /* struct gb_bp_strings; a comma-separated text is accepted too */
+    GB_FIELD_TEXT_MAP,  /* struct gb_bp_map */
+    GB_FIELD_BLOCK,     /* the block's struct, embedded */
+    GB_FIELD_BLOCKS,    /* pointer to an array, and a size_t at `count_offset` */
+    GB_FIELD_BLOCK_MAP, /* the same from a map; the key goes into the entry's `name` */
+    GB_FIELD_RAW,       /* const struct gb_node *, decoded later by the kind's own table */
+};
+
+enum {
+    GB_FIELD_REQUIRED = 1,
+    GB_FIELD_SECRET = 2,       /* the value never appears in a finding */
+    GB_FIELD_ZERO_DEFAULT = 4, /* a written zero means the default */
+    GB_FIELD_OFF = 8,          /* a duration that also takes the word `off`: given 0 */
+    GB_FIELD_SECTION = 16,     /* entries are named sections[i] (id) in findings */
+    GB_FIELD_ANY_CASE = 32,    /* words */
+    GB_FIELD_COMMAS = 64,      /* texts: one text with commas is accepted (options only) */
+};
+
+struct gb_word {
+    const char *name;
+    int value;
+};
+
+struct gb_block;
+
+struct gb_field {
+    const char *key;
+    enum gb_field_type type;
+    unsigned flags;
+    size_t offset, count_offset;
+    int64_t min, max; /* integer, duration (ns); both 0: unbounded */
+    int64_t def;      /* integer, duration, boolean, word */
+    double num_min, num_max, num_def;
+    const char *text_def;
+    const struct gb_word *words; /* ends with a NULL name */
+    const struct gb_block *block;
+};
+
+struct gb_block {
+    const char *name;
+    size_t size; /* of the struct */
+    const struct gb_field *fields;
+    size_t count;
+    bool camel; /* snake_case is accepted beside camelCase (spec 02 §9) */
+    bool inner; /* fields of an enclosing struct, whose `node` stays */
+};
+
+extern const struct gb_block gb_schema_root;
+extern const struct gb_word gb_schema_kinds[];
+
+/* NULL: the role has no such type, or the kind has no options there. */
+const struct gb_block *gb_schema_store_options(enum gb_bp_role role, enum gb_bp_store_type type);
+const char *gb_schema_role_name(enum gb_bp_role role);
+const struct gb_block *gb_schema_processor_config(enum gb_bp_processor_type type);
+/* The name of a word's value; the first of several. */
+const char *gb_schema_word_name(const struct gb_word *words, int value);
+
+/* Options of each kind: the table for the map itself. MQTT nests its keys (spec 03 §3). */
+extern const struct gb_block gb_schema_mqtt_session_options;  /* struct gb_bp_session */
+extern const struct gb_block gb_schema_mqtt_topic_options;    /* struct gb_bp_topic */
+extern const struct gb_block gb_schema_mqtt_receiver_options; /* struct gb_bp_receiver */
+extern const struct gb_block gb_schema_mqtt_sender_options;   /* struct gb_bp_sender */
+extern const struct gb_block gb_schema_sqs_receiver;
+extern const struct gb_block gb_schema_sqs_sender;
+extern const struct gb_block gb_schema_http_receiver;
+extern const struct gb_block gb_schema_http_sender;
+
+/* Shared by the tables. */
+extern const struct gb_block gb_schema_telemetry;
+extern const struct gb_block gb_schema_route;
+
+#define GB_FIELD_AT(strct, member) .offset = offsetof(struct strct, member)
+#define GB_FIELDS(array) .fields = (array), .count = sizeof(array) / sizeof((array)[0])
+#define GB_FOREVER INT64_MAX
+
+#endif

@@ -1,0 +1,77 @@
+#ifndef GB_BLUEPRINT_VALIDATE_H
+#define GB_BLUEPRINT_VALIDATE_H
+
+#include "blueprint/blueprint.h"
+#include "blueprint/document.h"
+
+/* The rules on the decoded model (spec 01 §5.2, and of §5.3-5.4 what applies standalone): no I/O,
+ * never stops, collects everything. One file per area; support.c refuses what is valid but not
+ * built yet.
+ * Owns:   nothing; findings copy their texts.
+ * Thread: one at a time.
+ * Errors: findings. The model may be incomplete: what failed to decode holds its default, and a
+ *         rule on a missing part stays silent, since the decoder has spoken. */
+
+enum { GB_CHECK_PATH_MAX = 64, GB_SHOWN_MAX = 60 };
+
+struct gb_check {
+    const struct gb_blueprint *b;
+    struct gb_findings *findings;
+    char path[GB_CHECK_PATH_MAX]; /* of the entry; "" outside */
+    const char *id;
+    const struct gb_node *entry; /* keys are looked up below it */
+};
+
+void gb_check_enter(struct gb_check *c, const char *section, size_t index, const char *id,
+                    const struct gb_node *entry);
+void gb_check_leave(struct gb_check *c); /* keys are the document's */
+/* `key` (`policy.backoff`, `topics[2].topic`) gives the position; the text leads with it where that
+ * helps. */
+__attribute__((format(printf, 3, 4))) void gb_check_error(struct gb_check *c, const char *key,
+                                                          const char *format, ...);
+__attribute__((format(printf, 3, 4))) void gb_check_warning(struct gb_check *c, const char *key,
+                                                            const char *format, ...);
+/* Ids: present ones are unique in their section and of sane length (V3). */
+struct gb_map;
+void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id);
+
+void gb_validate_bridge(struct gb_check *c);
+void gb_validate_stores(struct gb_check *c);
+void gb_validate_sessions(struct gb_check *c);
+void gb_validate_mqtt_session(struct gb_check *c, const struct gb_bp_session *s); /* spec 03 §3 */
+void gb_validate_mqtt_identities(struct gb_check *c);                             /* P6 */
+void gb_validate_receivers(struct gb_check *c);
+void gb_validate_senders(struct gb_check *c);
+void gb_validate_bindings(struct gb_check *c);
+void gb_validate_routes(struct gb_check *c);
+void gb_validate_route_source(struct gb_check *c, const struct gb_bp_route *r); /* P7, P9, P11 */
+void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r);
+void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r);
+void gb_validate_http(struct gb_check *c);
+void gb_validate_processors(struct gb_check *c);
+void gb_validate_support(struct gb_check *c);
+/* All of the above, in document order of the sections. */
+void gb_validate(struct gb_check *c);
+
+/* Shared facts. */
+static inline bool gb_session_is_durable(const struct gb_bp_session *s)
+{
+    return s->session_mode.value != GB_BP_EPHEMERAL;
+}
+/* The broker resumes it after a disconnect: durable, and not wiped by its own clean start. */
+static inline bool gb_session_resumes(const struct gb_bp_session *s)
+{
+    return s->session_mode.value == GB_BP_EXCLUSIVE ||
+           (s->session_mode.value == GB_BP_PERSISTENT && !s->mqtt.clean_start.value);
+}
+static inline bool gb_has_store(const struct gb_blueprint *b, enum gb_bp_role role)
+{
+    return b->stores[role].node != NULL;
+}
+static inline bool gb_is_clustered(const struct gb_blueprint *b)
+{
+    return b->bridge.deployment_mode.value == GB_BP_CLUSTERED ||
+           b->bridge.cluster.endpoints.count > 0;
+}
+
+#endif
