@@ -1,0 +1,63 @@
+#include "adapters/memory/memory_dlq.h"
+#include "adapters/memory/memory_outbox.h"
+#include "adapters/sqlite/sqlite_dlq.h"
+#include "adapters/sqlite/sqlite_outbox.h"
+#include "adapters/sqlite/sqlite_subscriptions.h"
+#include "app/runtime_parts.h"
+
+/* Requests that may wait for a store: every route slot, every drained record and some for housekeeping. */
+enum { STORE_QUEUE_MAX = 65536 };
+
+static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
+{
+    if (s->type.value == GB_BP_MEMORY)
+        return gb_memory_outbox_new(r->reactor, &(struct gb_memory_outbox_cfg){0}, &r->outbox);
+    const struct gb_sqlite_outbox_cfg cfg = {
+        .path = s->options.path,
+        .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),
+        .retention_ns = s->options.retention.ns,
+        .queue_max = STORE_QUEUE_MAX,
+    };
+    return gb_sqlite_outbox_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->outbox);
+}
+
+static struct gb_err build_dlq(struct gb_runtime *r, const struct gb_bp_store *s)
+{
+    if (s->type.value == GB_BP_MEMORY)
+        return gb_memory_dlq_new(r->reactor, &(struct gb_memory_dlq_cfg){0}, &r->dlq);
+    const struct gb_sqlite_dlq_cfg cfg = {
+        .path = s->options.path,
+        .retention_ns = s->options.retention.ns,
+        .queue_max = STORE_QUEUE_MAX,
+    };
+    return gb_sqlite_dlq_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->dlq);
+}
+
+static struct gb_err build_subscriptions(struct gb_runtime *r, const struct gb_bp_store *s)
+{
+    const struct gb_sqlite_subscriptions_cfg cfg = {
+        .path = s->options.path,
+        .queue_max = STORE_QUEUE_MAX,
+    };
+    return gb_sqlite_subscriptions_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->subscriptions);
+}
+
+struct gb_err gb_build_stores(struct gb_runtime *r)
+{
+    static const struct {
+        enum gb_bp_role role;
+        const char *name;
+        struct gb_err (*build)(struct gb_runtime *, const struct gb_bp_store *);
+    } rows[] = {
+        {GB_BP_OUTBOX, "stores.outbox", build_outbox},
+        {GB_BP_DLQ, "stores.dlq", build_dlq},
+        {GB_BP_SUBSCRIPTIONS, "stores.managed_subscriptions", build_subscriptions},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct gb_bp_store *s = &r->cfg.blueprint->stores[rows[i].role];
+        if (s->node == NULL) continue;
+        struct gb_err err = rows[i].build(r, s);
+        if (gb_failed(err)) return gb_err_in(err, "%s", rows[i].name);
+    }
+    return gb_ok();
+}

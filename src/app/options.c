@@ -1,0 +1,161 @@
+#include "app/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char gb_options_usage[] =
+    "usage: gobridge [-config FILE] [flags]\n"
+    "\n"
+    "Moves messages between MQTT brokers and Amazon SQS without losing any.\n"
+    "\n"
+    "  -config FILE     configuration document (default bridge.yaml)\n"
+    "  -log-level L     debug, info, warn or error (default info); bridge.log_level then governs\n"
+    "  -start-empty=B   true (default): a missing document starts an idle process; false: exit 1\n"
+    "\n"
+    "modes (at most one):\n"
+    "  -validate        check the document without opening anything: exit 0 or 1, one problem a line\n"
+    "                   on stderr with file, line and column; with -strict warnings fail too\n"
+    "  -seed-managed-subscriptions ID[=FILTER,FILTER...]\n"
+    "                   write the subscription baseline of a durable MQTT session and exit; repeatable\n"
+    "  -version         print the version\n"
+    "  -help            print this text\n"
+    "\n"
+    "signals: SIGTERM, SIGINT drain within bridge.shutdown_timeout and exit 0, a second one exits 2 at once;\n"
+    "         SIGUSR1 prints the counters as one JSON line on stderr\n"
+    "exit:    0 clean stop or success, 1 failure, 2 usage error or second signal\n"
+    "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS, AWS_REGION, credentials),\n"
+    "         GOBRIDGE_INSTANCE_ID\n";
+
+struct flag {
+    const char *name;
+    bool takes_value; /* the next argument when there is no '=' */
+    struct gb_err (*apply)(struct gb_options *o, const char *value);
+};
+
+static struct gb_err set_mode(struct gb_options *o, enum gb_mode mode)
+{
+    if (o->mode != GB_MODE_RUN && o->mode != mode)
+        return gb_err(GB_INVALID_CONFIG, "at most one mode flag per call");
+    o->mode = mode;
+    return gb_ok();
+}
+
+/* "true" and "false", and nothing for a bare flag. */
+static struct gb_err parse_bool(const char *name, const char *value, bool *out)
+{
+    if (value == NULL || strcmp(value, "true") == 0 || strcmp(value, "1") == 0) {
+        *out = true;
+    } else if (strcmp(value, "false") == 0 || strcmp(value, "0") == 0) {
+        *out = false;
+    } else {
+        return gb_err(GB_INVALID_CONFIG, "-%s: \"%s\" is not true or false", name, value);
+    }
+    return gb_ok();
+}
+
+static struct gb_err mode_flag(struct gb_options *o, const char *name, const char *value,
+                               enum gb_mode mode)
+{
+    bool on = false;
+    struct gb_err err = parse_bool(name, value, &on);
+    if (gb_failed(err) || !on) return err;
+    return set_mode(o, mode);
+}
+
+static struct gb_err apply_config(struct gb_options *o, const char *value)
+{
+    o->config = value;
+    return gb_ok();
+}
+static struct gb_err apply_log_level(struct gb_options *o, const char *value)
+{
+    if (!gb_log_parse_level(value, &o->log_level)) o->log_level = GB_LOG_INFO; /* spec 08 §2 */
+    o->log_level_given = true;
+    return gb_ok();
+}
+static struct gb_err apply_start_empty(struct gb_options *o, const char *value)
+{
+    return parse_bool("start-empty", value, &o->start_empty);
+}
+static struct gb_err apply_validate(struct gb_options *o, const char *value)
+{
+    return mode_flag(o, "validate", value, GB_MODE_VALIDATE);
+}
+static struct gb_err apply_strict(struct gb_options *o, const char *value)
+{
+    return parse_bool("strict", value, &o->strict);
+}
+static struct gb_err apply_version(struct gb_options *o, const char *value)
+{
+    return mode_flag(o, "version", value, GB_MODE_VERSION);
+}
+static struct gb_err apply_help(struct gb_options *o, const char *value)
+{
+    return mode_flag(o, "help", value, GB_MODE_HELP);
+}
+static struct gb_err apply_seed(struct gb_options *o, const char *value)
+{
+    if (o->seed_count == GB_OPTIONS_SEEDS_MAX)
+        return gb_err(GB_INVALID_CONFIG, "-seed-managed-subscriptions: at most %d in one call",
+                      GB_OPTIONS_SEEDS_MAX);
+    o->seeds[o->seed_count++] = value;
+    return set_mode(o, GB_MODE_SEED);
+}
+
+static const struct flag flags[] = {
+    {"config", true, apply_config},
+    {"log-level", true, apply_log_level},
+    {"start-empty", false, apply_start_empty},
+    {"validate", false, apply_validate},
+    {"strict", false, apply_strict},
+    {"version", false, apply_version},
+    {"help", false, apply_help},
+    {"h", false, apply_help},
+    {"seed-managed-subscriptions", true, apply_seed},
+};
+
+/* Flags of the specification whose capability comes with a later release. */
+static const char *const later[] = {
+    "credentials-dir", "admin-addr", "monitor-addr", "healthcheck", "inspect", "config-digest",
+    "deployment-fingerprint", "diff", "initial-config-digest", "create-tables",
+};
+
+static const struct flag *find_flag(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strlen(flags[i].name) == size && memcmp(flags[i].name, name, size) == 0)
+            return &flags[i];
+    return NULL;
+}
+
+static struct gb_err unknown_flag(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        if (strlen(later[i]) == size && memcmp(later[i], name, size) == 0)
+            return gb_err(GB_INVALID_CONFIG, "-%s is not supported yet", later[i]);
+    return gb_err(GB_INVALID_CONFIG, "unknown flag -%.*s", (int)size, name);
+}
+
+struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
+{
+    struct gb_options o = {.config = "bridge.yaml", .log_level = GB_LOG_INFO, .start_empty = true};
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        if (arg[0] != '-' || arg[1] == '\0')
+            return gb_err(GB_INVALID_CONFIG, "stray argument \"%s\"", arg);
+        const char *name = arg + (arg[1] == '-' ? 2 : 1);
+        const char *equals = strchr(name, '=');
+        size_t size = equals == NULL ? strlen(name) : (size_t)(equals - name);
+        const struct flag *f = find_flag(name, size);
+        if (f == NULL) return unknown_flag(name, size);
+        const char *value = equals == NULL ? NULL : equals + 1;
+        if (f->takes_value && value == NULL) {
+            if (i + 1 == argc) return gb_err(GB_INVALID_CONFIG, "-%s needs a value", f->name);
+            value = argv[++i];
+        }
+        struct gb_err err = f->apply(&o, value);
+        if (gb_failed(err)) return err;
+    }
+    *out = o;
+    return gb_ok();
+}

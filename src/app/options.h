@@ -1,0 +1,28 @@
+#ifndef GB_APP_OPTIONS_H
+#define GB_APP_OPTIONS_H
+
+#include "base/err.h"
+#include "base/log.h"
+
+/* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes.
+ * Owns:   nothing; strings point into argv. `seeds` is an array of at most GB_OPTIONS_SEEDS_MAX pointers.
+ * Thread: any. Pure.
+ * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is not supported yet;
+ *         the caller prints it with the usage and exits 2. */
+enum gb_mode { GB_MODE_RUN = 0, GB_MODE_VALIDATE, GB_MODE_VERSION, GB_MODE_HELP, GB_MODE_SEED };
+enum { GB_OPTIONS_SEEDS_MAX = 64 };
+
+struct gb_options {
+    enum gb_mode mode;
+    const char *config; /* default bridge.yaml */
+    enum gb_log_level log_level;
+    bool log_level_given;
+    bool strict;
+    bool start_empty; /* default true */
+    const char *seeds[GB_OPTIONS_SEEDS_MAX];
+    size_t seed_count;
+};
+struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out);
+extern const char gb_options_usage[];
+
+#endif

@@ -1,0 +1,290 @@
+#include "app/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/runtime_parts.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "io/file.h"
+#include "io/http_curl.h"
+#include "io/net_uv.h"
+
+#define GB_BIT(phase) (1u << (phase))
+#define GB_STOP_BITS \
+    (GB_BIT(GB_PHASE_ROUTES) | GB_BIT(GB_PHASE_SESSIONS))
+static const uint16_t exits[GB_PHASES] = {
+    [GB_PHASE_BUILT] = GB_BIT(GB_PHASE_MARKS) | GB_STOP_BITS,
+    [GB_PHASE_MARKS] = GB_BIT(GB_PHASE_RUNNING) | GB_STOP_BITS,
+    [GB_PHASE_RUNNING] = GB_STOP_BITS,
+    [GB_PHASE_ROUTES] = GB_BIT(GB_PHASE_DRAINERS),
+    [GB_PHASE_DRAINERS] = GB_BIT(GB_PHASE_SESSIONS),
+    [GB_PHASE_SESSIONS] = GB_BIT(GB_PHASE_SENDERS),
+    [GB_PHASE_SENDERS] = GB_BIT(GB_PHASE_HTTP),
+    [GB_PHASE_HTTP] = GB_BIT(GB_PHASE_STORES),
+    [GB_PHASE_STORES] = GB_BIT(GB_PHASE_ENDED),
+};
+
+/* The settle phase of spec 08 §3, and what the later phases keep for themselves. */
+static const uint64_t settle_max_ns = 25 * 1000000000ull;
+static const uint64_t close_reserve_ns = 2 * 1000000000ull;
+
+static void enter(struct gb_runtime *r, enum gb_runtime_phase phase);
+
+static void set_phase(struct gb_runtime *r, enum gb_runtime_phase next)
+{
+    GB_ASSERT((exits[r->phase] & GB_BIT(next)) != 0);
+    r->phase = next;
+}
+
+static struct gb_err build_io(struct gb_runtime *r)
+{
+    struct gb_err err = gb_net_uv_new(r->cfg.loop, &r->net);
+    if (gb_failed(err)) return err;
+    const char *ca_file = gb_env("AWS_CA_BUNDLE");
+    const struct gb_http_curl_cfg cfg = {
+        .ca_file = ca_file != NULL ? ca_file : gb_env("SSL_CERT_FILE"),
+        .ca_path = gb_env("SSL_CERT_DIR"),
+    };
+    err = gb_http_curl_new(r->cfg.loop, &cfg, &r->http);
+    if (gb_failed(err)) return err;
+    return gb_ledger_new(0, &r->ledger);
+}
+
+static struct gb_err build(struct gb_runtime *r)
+{
+    static struct gb_err (*const steps[])(struct gb_runtime *) = {
+        gb_build_stores,  build_io,        gb_build_sessions,
+        gb_build_senders, gb_build_routes, gb_build_drainers,
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct gb_err err = steps[i](r);
+        if (gb_failed(err)) return err;
+    }
+    return gb_ok();
+}
+
+/* A half-built runtime is closed by the same phases as a running one. */
+struct gb_err gb_runtime_new(const struct gb_runtime_cfg *cfg, struct gb_runtime **out)
+{
+    struct gb_runtime *r = calloc(1, sizeof *r);
+    if (r == NULL) return gb_err_no_memory("runtime");
+    r->cfg = *cfg;
+    r->reactor = gb_loop_reactor(cfg->loop);
+    char nonce[GB_ID_HEX_SIZE];
+    gb_id_hex(r->reactor, nonce);
+    r->owner_token = gb_asprintf("%s#%.8s", cfg->instance_id, nonce);
+    if (r->owner_token == NULL) {
+        free(r);
+        return gb_err_no_memory("runtime");
+    }
+    *out = r;
+    return build(r);
+}
+
+void gb_runtime_fail(struct gb_runtime *r, struct gb_err cause)
+{
+    if (r->terminal) return; /* the first cause is kept */
+    r->terminal = true;
+    r->cfg.terminal(r->cfg.arg, cause);
+}
+
+static void start_parts(struct gb_runtime *r)
+{
+    set_phase(r, GB_PHASE_RUNNING);
+    r->started = true;
+    for (size_t i = 0; i < r->drainer_count; i++) gb_drainer_start(r->drainers[i].drainer);
+    for (size_t i = 0; i < r->route_count; i++) gb_route_start(r->routes[i].route);
+    for (size_t i = 0; i < r->session_count; i++) {
+        struct gb_session *s = r->sessions[i].session;
+        if (s != NULL) s->ops->start(s);
+    }
+    GB_LOG(GB_LOG_INFO, "bridge started", gb_lf_str("bridge_id", r->cfg.blueprint->bridge.id),
+           gb_lf_int("routes", (int64_t)r->route_count),
+           gb_lf_int("sessions", (int64_t)r->session_count));
+}
+
+static void mark_read(struct gb_op *op, void *arg)
+{
+    struct gb_runtime *r = arg;
+    r->pending--;
+    if (gb_failed(op->result) && !r->stopping)
+        gb_runtime_fail(r, gb_err_in(op->result, "reading the outbox's fencing mark"));
+    if (r->pending > 0) return;
+    if (r->stopping)
+        enter(r, GB_PHASE_ROUTES);
+    else if (!r->terminal)
+        start_parts(r);
+}
+
+void gb_runtime_start(struct gb_runtime *r)
+{
+    set_phase(r, GB_PHASE_MARKS);
+    uint64_t deadline_ns = gb_reactor_now_ns(r->reactor) + 30 * (uint64_t)GB_SEC;
+    r->pending = r->drainer_count;
+    for (size_t i = 0; i < r->drainer_count; i++) {
+        struct gb_built_drainer *b = &r->drainers[i];
+        b->mark.deadline_ns = deadline_ns;
+        gb_local_authority_start(&b->authority, r->reactor, r->outbox, r->owner_token, b->partition,
+                                 &b->mark, mark_read, r);
+    }
+    if (r->drainer_count == 0) start_parts(r);
+}
+
+/* Every stop operation of a phase ends here; the last one opens the next phase. */
+static void phase_op_done(struct gb_op *op, void *arg)
+{
+    struct gb_runtime *r = arg;
+    if (gb_failed(op->result)) {
+        GB_LOG(GB_LOG_WARN, "stopping: a part did not end cleanly",
+               gb_lf_int("phase", (int64_t)r->phase), gb_lf_err(&op->result));
+        if (!gb_failed(r->result)) r->result = op->result;
+    }
+    if (--r->pending == 0) enter(r, (enum gb_runtime_phase)(r->phase + 1));
+}
+
+static void stop_routes(struct gb_runtime *r)
+{
+    for (size_t i = 0; i < r->route_count; i++) {
+        struct gb_built_route *b = &r->routes[i];
+        if (b->route == NULL || !r->started) continue;
+        r->pending++;
+        b->stop.deadline_ns = r->settle_deadline_ns;
+        gb_route_stop(b->route, &b->stop, phase_op_done, r);
+    }
+}
+
+static void stop_drainers(struct gb_runtime *r)
+{
+    for (size_t i = 0; i < r->drainer_count; i++) {
+        struct gb_built_drainer *b = &r->drainers[i];
+        if (b->drainer == NULL || !r->started) continue;
+        r->pending++;
+        b->stop.deadline_ns = r->settle_deadline_ns;
+        gb_drainer_stop(b->drainer, &b->stop, phase_op_done, r);
+    }
+}
+
+static void stop_sessions(struct gb_runtime *r)
+{
+    for (size_t i = 0; i < r->session_count; i++) {
+        struct gb_built_session *b = &r->sessions[i];
+        if (b->session == NULL || !r->started) continue;
+        r->pending++;
+        b->stop.deadline_ns = r->deadline_ns - close_reserve_ns / 2;
+        b->session->ops->stop(b->session, &b->stop, phase_op_done, r);
+    }
+}
+
+static void close_senders(struct gb_runtime *r)
+{
+    for (size_t i = 0; i < r->sender_count; i++) {
+        struct gb_built_sender *b = &r->senders[i];
+        if (b->sender == NULL || b->credentials == NULL) continue; /* a session's own */
+        r->pending++;
+        b->close.deadline_ns = r->deadline_ns - close_reserve_ns / 4;
+        b->sender->ops->close(b->sender, &b->close, phase_op_done, r);
+        b->sender = NULL;
+    }
+}
+
+static void close_http(struct gb_runtime *r)
+{
+    for (size_t i = 0; i < r->sender_count; i++) {
+        gb_aws_credentials_unref(r->senders[i].credentials);
+        r->senders[i].credentials = NULL;
+    }
+    if (r->http == NULL) return;
+    r->pending++;
+    r->http->ops->close(r->http, &r->close_http, phase_op_done, r);
+    r->http = NULL;
+}
+
+static void close_stores(struct gb_runtime *r)
+{
+    /* The sessions, routes and drainers that use the stores have ended: free them before their stores go. */
+    for (size_t i = 0; i < r->route_count; i++) gb_route_free(r->routes[i].route);
+    for (size_t i = 0; i < r->drainer_count; i++) {
+        gb_drainer_free(r->drainers[i].drainer);
+        gb_local_authority_deinit(&r->drainers[i].authority);
+    }
+    for (size_t i = 0; i < r->session_count; i++)
+        if (r->sessions[i].session != NULL) r->sessions[i].session->ops->free(r->sessions[i].session);
+    r->route_count = 0;
+    r->drainer_count = 0;
+    r->session_count = 0;
+    if (r->outbox != NULL) {
+        r->pending++;
+        r->outbox->ops->close(r->outbox, &r->close_outbox, phase_op_done, r);
+    }
+    if (r->dlq != NULL) {
+        r->pending++;
+        r->dlq->ops->close(r->dlq, &r->close_dlq, phase_op_done, r);
+    }
+    if (r->subscriptions != NULL) {
+        r->pending++;
+        r->subscriptions->ops->close(r->subscriptions, &r->close_subscriptions, phase_op_done, r);
+    }
+    r->outbox = NULL;
+    r->dlq = NULL;
+    r->subscriptions = NULL;
+}
+
+static void ended(struct gb_runtime *r)
+{
+    r->done(r->done_arg, r->result);
+}
+
+/* A phase without operations is passed through at once. */
+static void enter(struct gb_runtime *r, enum gb_runtime_phase phase)
+{
+    static void (*const actions[GB_PHASES])(struct gb_runtime *) = {
+        [GB_PHASE_ROUTES] = stop_routes,     [GB_PHASE_DRAINERS] = stop_drainers,
+        [GB_PHASE_SESSIONS] = stop_sessions, [GB_PHASE_SENDERS] = close_senders,
+        [GB_PHASE_HTTP] = close_http,        [GB_PHASE_STORES] = close_stores,
+        [GB_PHASE_ENDED] = ended,
+    };
+    for (;;) {
+        set_phase(r, phase);
+        GB_ASSERT(r->pending == 0);
+        actions[phase](r);
+        if (phase == GB_PHASE_ENDED || r->pending > 0) return;
+        phase = (enum gb_runtime_phase)(phase + 1);
+    }
+}
+
+void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
+                     void (*done)(void *arg, struct gb_err result), void *arg)
+{
+    GB_ASSERT(!r->stopping);
+    uint64_t now_ns = gb_reactor_now_ns(r->reactor);
+    r->stopping = true;
+    r->done = done;
+    r->done_arg = arg;
+    r->deadline_ns = deadline_ns;
+    uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    uint64_t reserve_ns = left_ns / 4 < close_reserve_ns ? left_ns / 4 : close_reserve_ns;
+    uint64_t settle_ns = left_ns - reserve_ns;
+    int64_t drain_ns = r->cfg.blueprint->bridge.drain_timeout.ns;
+    if (drain_ns > 0 && settle_ns > (uint64_t)drain_ns) settle_ns = (uint64_t)drain_ns;
+    if (settle_ns > settle_max_ns) settle_ns = settle_max_ns;
+    r->settle_deadline_ns = now_ns + settle_ns;
+    if (r->phase == GB_PHASE_MARKS && r->pending > 0) return; /* mark_read goes on from there */
+    enter(r, GB_PHASE_ROUTES);
+}
+
+void gb_runtime_free(struct gb_runtime *r)
+{
+    if (r == NULL) return;
+    GB_ASSERT(r->phase == GB_PHASE_ENDED);
+    if (r->net != NULL) gb_net_uv_free(r->net);
+    gb_ledger_free(r->ledger);
+    gb_map_deinit(&r->by_partition);
+    free(r->sessions);
+    free(r->senders);
+    free(r->routes);
+    free(r->drainers);
+    free(r->owner_token);
+    free(r);
+}
