@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); /* NOLINT: libFuzzer's name */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned inputs;
 

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The names are the linker's (--wrap). NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,
- * cert-dcl51-cpp,readability-identifier-naming) */
+/* The reserved names are the linker's (--wrap). */
+/* NOLINTBEGIN */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
@@ -51,4 +51,4 @@ void *__wrap_realloc(void *old, size_t size)
 {
     return fails_now() ? NULL : __real_realloc(old, size);
 }
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming) */
+/* NOLINTEND */
