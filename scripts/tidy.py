@@ -231,7 +231,7 @@ def rule_dead_code(sources):
             code = source.code[number - 1].strip()
             if re.match(r"#\s*if\s+0\b", code):
                 yield source.path, number, "delete the code under #if 0; git keeps it"
-            elif not code and re.match(r"\s*(//.*[;{}]|/\*\s*[\w>.\[\]-]+(\s*=\s.*|\(.*\))\s*;\s*\*/)\s*$", line):
+            elif not code and re.match(r"\s+(//.*[;{}]|/\*\s*[\w>.\[\]-]+(\s*=\s.*|\(.*\))\s*;\s*\*/)\s*$", line):
                 yield source.path, number, "delete commented-out code; git keeps it"
 
 
