@@ -26,8 +26,9 @@ export ASAN_SYMBOLIZER_PATH=/usr/lib/llvm-14/bin/llvm-symbolizer
 export UBSAN_OPTIONS=print_stacktrace=1
 
 # AddressSanitizer of clang 14 may collide with the address randomisation of newer kernels.
-fixed=()
-setarch -R true 2>/dev/null && fixed=(setarch -R)
+fixed=""
+setarch -R true 2>/dev/null && fixed="setarch -R"
+export seconds fixed
 
 fuzz_one() {
     local name=$1 out=build/fuzz-out/$1
@@ -37,7 +38,8 @@ fuzz_one() {
     [[ ! -f $dict ]] || args+=(-dict="$dict")
     args+=("$out/corpus")
     [[ ! -d $seeds ]] || args+=("$seeds")
-    if "${fixed[@]}" "build/fuzz/bin/${name}_fuzz" "${args[@]}" >"$out/log" 2>&1; then
+    # shellcheck disable=SC2086  # `fixed` is a command with its option, or nothing
+    if $fixed "build/fuzz/bin/${name}_fuzz" "${args[@]}" >"$out/log" 2>&1; then
         echo "fuzz: $name: $(grep -E '^Done ' "$out/log" || echo done)"
         return 0
     fi
@@ -45,19 +47,6 @@ fuzz_one() {
     echo "fuzz: $name: FAILED, see $out/" >&2
     return 1
 }
+export -f fuzz_one
 
-status=0
-running=0
-for name in "${targets[@]}"; do
-    if [[ $running == 2 ]]; then
-        wait -n || status=1
-        running=1
-    fi
-    fuzz_one "$name" &
-    running=$((running + 1))
-done
-while [[ $running -gt 0 ]]; do
-    wait -n || status=1
-    running=$((running - 1))
-done
-exit "$status"
+printf '%s\n' "${targets[@]}" | xargs -P 2 -I '{}' bash -c 'fuzz_one "$1"' fuzz '{}' || exit 1
