@@ -96,4 +96,7 @@ char *gb_arena_text(struct gb_arena *a, struct gb_bytes text)
     return copy;
 }
 
-bool gb_arena_failed(const struct gb_arena *a) { return a->failed; }
+bool gb_arena_failed(const struct gb_arena *a)
+{
+    return a->failed;
+}

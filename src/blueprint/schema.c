@@ -144,7 +144,10 @@ static const struct gb_field stores_fields[] = {
 };
 static const struct gb_block stores = {"stores", sizeof(struct stores), GB_FIELDS(stores_fields)};
 
-const char *gb_schema_role_name(enum gb_bp_role role) { return stores_fields[role].key; }
+const char *gb_schema_role_name(enum gb_bp_role role)
+{
+    return stores_fields[role].key;
+}
 
 #define GB_STRUCT gb_bp_session
 static const struct gb_field session_fields[] = {

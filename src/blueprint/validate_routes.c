@@ -1,0 +1,251 @@
+#include "base/map.h"
+#include "blueprint/cadence.h"
+#include "blueprint/validate.h"
+#include "domain/address.h"
+#include "domain/mqtt_topic.h"
+
+static bool has_processor(const struct gb_blueprint *b, const char *name)
+{
+    for (size_t i = 0; i < b->processor_count; i++) {
+        if (strcmp(b->processors[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Each text of a list once; `what` names it. */
+static void check_repeats(struct gb_check *c, const char *key, const struct gb_bp_strings *list)
+{
+    struct gb_map seen = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        struct gb_bytes text = gb_bytes_c(list->items[i]);
+        if (gb_map_has(&seen, text)) {
+            gb_check_error(c, key, "%s[%zu] \"%.*s\" is listed twice", key, i, GB_SHOWN_MAX,
+                           list->items[i]);
+        } else if (gb_failed(gb_map_put(&seen, text, c))) {
+            c->findings->failed = true;
+        }
+    }
+    gb_map_deinit(&seen);
+}
+
+static void check_references(struct gb_check *c, const struct gb_bp_route *r)
+{
+    if (r->receiver_id != NULL && r->receiver == NULL) {
+        gb_check_error(c, "receiver_id", "receiver_id \"%.*s\" not found in receivers",
+                       GB_SHOWN_MAX, r->receiver_id);
+    }
+    const struct gb_node *written = gb_node_get(r->node, "bindings");
+    bool list = written != NULL && written->kind == GB_NODE_LIST;
+    if (r->binding_ids.count == 0 && (list || written == NULL || written->kind == GB_NODE_NULL)) {
+        gb_check_error(c, "bindings", "bindings is required and needs at least one binding");
+    }
+    for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
+        if (r->bindings[i] != NULL || r->binding_ids.items[i][0] == '\0') continue;
+        gb_check_error(c, "bindings", "bindings[%zu] \"%.*s\" not found in bindings", i,
+                       GB_SHOWN_MAX, r->binding_ids.items[i]);
+    }
+    for (size_t i = 0; i < r->processors.count; i++) {
+        if (has_processor(c->b, r->processors.items[i])) continue;
+        gb_check_error(c, "processors", "processors[%zu] \"%.*s\" not found in processors", i,
+                       GB_SHOWN_MAX, r->processors.items[i]);
+    }
+    check_repeats(c, "bindings", &r->binding_ids);
+    check_repeats(c, "processors", &r->processors);
+}
+
+/* V20, V26, V27. */
+static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
+{
+    bool outbox = r->delivery_mode.value == GB_SHARED_OUTBOX;
+    const struct gb_opt_word *ack = &r->policy.ack_after;
+    if (outbox && !gb_has_store(c->b, GB_BP_OUTBOX)) {
+        gb_check_error(c, "delivery_mode", "shared_outbox requires stores.outbox");
+    }
+    if (outbox && ack->given && ack->value == GB_BP_ACK_TARGET_ACCEPT) {
+        gb_check_error(c, "policy.ack_after",
+                       "policy.ack_after: target_accept is refused with shared_outbox, which "
+                       "acknowledges after outbox_persist");
+    }
+    if (!outbox && ack->given && ack->value == GB_BP_ACK_OUTBOX_PERSIST) {
+        gb_check_error(c, "policy.ack_after",
+                       "policy.ack_after: outbox_persist is refused with direct_hold, which "
+                       "acknowledges after target_accept");
+    }
+    if (outbox) return;
+    if (r->dispatch_mode.value == GB_DISPATCH_FAN_OUT) {
+        gb_check_error(c, "dispatch_mode",
+                       "dispatch_mode: fan_out is refused with direct_hold; use delivery_mode: "
+                       "shared_outbox");
+    }
+    if (r->resolver.type.value == GB_BP_ALL) {
+        gb_check_error(c, "resolver.type",
+                       "resolver.type: all is refused with direct_hold; use delivery_mode: "
+                       "shared_outbox");
+    }
+    for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
+        if (r->bindings[i] == NULL) continue;
+        const struct gb_bp_session *s = gb_blueprint_effective_session(r, r->bindings[i]);
+        if (s == NULL || s->session_mode.value != GB_BP_EXCLUSIVE) continue;
+        gb_check_error(c, "bindings",
+                       "bindings[%zu] \"%.*s\" runs on an exclusive session, which is refused with "
+                       "direct_hold; use delivery_mode: shared_outbox",
+                       i, GB_SHOWN_MAX, r->binding_ids.items[i]);
+    }
+}
+
+/* V25, W4. */
+static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
+{
+    const struct {
+        const char *key;
+        const struct gb_opt_word *action;
+    } actions[] = {{"policy.on_expired", &r->policy.on_expired},
+                   {"policy.on_permanent_failure", &r->policy.on_permanent_failure},
+                   {"policy.on_filtered", &r->policy.on_filtered}};
+    bool dropped = false;
+    if (gb_has_store(c->b, GB_BP_DLQ)) return;
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (actions[i].action->value != GB_ACTION_DLQ) continue;
+        if (actions[i].action->given) {
+            gb_check_error(c, actions[i].key,
+                           "%s: dlq requires stores.dlq; configure it or write drop",
+                           actions[i].key);
+        } else {
+            dropped = true;
+        }
+    }
+    if (dropped) {
+        gb_check_warning(c, "policy",
+                         "expired and refused messages are dropped with a metric: there is no "
+                         "stores.dlq");
+    }
+}
+
+/* The second half of P9; W3. */
+static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
+{
+    for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
+        const struct gb_bp_binding *b = r->bindings[i];
+        if (b == NULL || b->sender == NULL || b->sender->transport.value != GB_BP_MQTT) continue;
+        if (r->delivery_mode.value == GB_SHARED_OUTBOX && b->sender->mqtt.qos.value == 0) {
+            gb_check_error(c, "bindings",
+                           "bindings[%zu]: shared_outbox to an MQTT sender with qos: 0 would lose "
+                           "persisted messages; set qos 1 or 2 on sender \"%.*s\"",
+                           i, GB_SHOWN_MAX, b->sender_id);
+        }
+        const struct gb_bp_session *s = b->sender->session;
+        struct gb_bytes address = gb_bytes_c(b->address);
+        if (s == NULL || s->receiver == NULL || s->mqtt.no_local.value) continue;
+        if (address.size == 0 || gb_failed(gb_address_check(address)) ||
+            gb_address_has_placeholders(address)) {
+            continue;
+        }
+        for (size_t j = 0; j < s->receiver->topic_count; j++) {
+            const char *topic = s->receiver->topics[j].topic;
+            if (topic == NULL || gb_failed(gb_mqtt_filter_check(gb_bytes_c(topic)))) continue;
+            if (!gb_mqtt_filter_matches(gb_bytes_c(topic), address)) continue;
+            gb_check_warning(c, "bindings",
+                             "bindings[%zu]: address \"%.*s\" is subscribed on the same session by "
+                             "\"%.*s\": messages will loop",
+                             i, GB_SHOWN_MAX, b->address, GB_SHOWN_MAX, topic);
+            break;
+        }
+    }
+}
+
+static void warn_route(struct gb_check *c, const struct gb_bp_route *r)
+{
+    if (r->delivery_mode.value == GB_DIRECT_HOLD && !r->policy.allow_unfenced.value) { /* W1 */
+        gb_check_warning(c, "delivery_mode",
+                         "direct_hold has no fencing between instances; policy.allow_unfenced: "
+                         "true says that this is known");
+    }
+    bool single = r->dispatch_mode.value == GB_DISPATCH_SINGLE;
+    if (single && r->resolver.node == NULL && r->binding_ids.count > 1) { /* W5 */
+        gb_check_warning(c, "bindings",
+                         "only the first binding is used: dispatch_mode is single and there is no "
+                         "resolver");
+    }
+}
+
+/* P12: an MQTT receiver feeds one route. */
+static void check_single_route(struct gb_check *c, struct gb_map *seen, struct gb_bp_route *r)
+{
+    if (r->receiver == NULL || r->receiver->transport.value != GB_BP_MQTT) return;
+    struct gb_bytes id = gb_bytes_c(r->receiver_id);
+    const struct gb_bp_route *other = gb_map_get(seen, id);
+    if (other != NULL) {
+        gb_check_error(c, "receiver_id",
+                       "receiver \"%.*s\" already feeds route \"%.*s\"; an MQTT receiver feeds one "
+                       "route, use several bindings or another session",
+                       GB_SHOWN_MAX, r->receiver_id, GB_SHOWN_MAX,
+                       other->id == NULL ? "" : other->id);
+    } else if (gb_failed(gb_map_put(seen, id, r))) {
+        c->findings->failed = true;
+    }
+}
+
+static bool same_lease(const struct gb_bp_route_session *a, const struct gb_bp_route_session *b,
+                       bool clustered)
+{
+    struct gb_cadence x = gb_blueprint_cadence(a, clustered);
+    struct gb_cadence y = gb_blueprint_cadence(b, clustered);
+    return x.ttl_ns == y.ttl_ns && x.renew_ns == y.renew_ns && x.jitter_ns == y.jitter_ns &&
+           x.call_ns == y.call_ns && x.poll_ns == y.poll_ns && x.grace_ns == y.grace_ns &&
+           x.fails == y.fails && a->failover_slo.ns == b->failover_slo.ns &&
+           a->startup_allowance.ns == b->startup_allowance.ns &&
+           a->broker_health_step_down.given == b->broker_health_step_down.given &&
+           a->broker_health_step_down.ns == b->broker_health_step_down.ns &&
+           a->connect_after_lease.value == b->connect_after_lease.value;
+}
+
+/* P3: a session has one lease, so all its users must agree. */
+static void check_agreement(struct gb_check *c, struct gb_map *seen, struct gb_bp_route *r)
+{
+    if (r->session.session == NULL) return;
+    struct gb_bytes id = gb_bytes_c(r->session.session_id);
+    const struct gb_bp_route *other = gb_map_get(seen, id);
+    if (other == NULL) {
+        if (gb_failed(gb_map_put(seen, id, r))) c->findings->failed = true;
+    } else if (!same_lease(&other->session, &r->session, gb_is_clustered(c->b))) {
+        gb_check_error(c, "session",
+                       "session \"%.*s\": lease settings differ from those of route \"%.*s\"; all "
+                       "users of a session must agree",
+                       GB_SHOWN_MAX, r->session.session_id, GB_SHOWN_MAX,
+                       other->id == NULL ? "" : other->id);
+    }
+}
+
+static void check_backoff(struct gb_check *c, const struct gb_bp_backoff *b)
+{
+    if (b->max_interval.ns >= b->initial_interval.ns) return;
+    gb_check_error(c, "policy.backoff",
+                   "policy.backoff.max_interval is less than policy.backoff.initial_interval");
+}
+
+void gb_validate_routes(struct gb_check *c)
+{
+    struct gb_map ids = {0};
+    struct gb_map receivers = {0};
+    struct gb_map sessions = {0};
+    for (size_t i = 0; i < c->b->route_count; i++) {
+        struct gb_bp_route *r = &c->b->routes[i];
+        gb_check_enter(c, "routes", i, r->id, r->node);
+        gb_check_id(c, &ids, r->id);
+        check_references(c, r);
+        check_delivery(c, r);
+        check_actions(c, r);
+        check_backoff(c, &r->policy.backoff);
+        check_targets(c, r);
+        gb_validate_resolver(c, r);
+        gb_validate_route_session(c, r);
+        gb_validate_route_source(c, r);
+        check_single_route(c, &receivers, r);
+        check_agreement(c, &sessions, r);
+        warn_route(c, r);
+    }
+    gb_map_deinit(&ids);
+    gb_map_deinit(&receivers);
+    gb_map_deinit(&sessions);
+    gb_check_leave(c);
+}
