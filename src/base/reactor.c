@@ -161,13 +161,18 @@ static void run_tasks(struct gb_reactor *r)
     }
 }
 
-void gb_reactor_run(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms)
+void gb_reactor_set_now(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms)
 {
     GB_ASSERT(!r->running);
     GB_ASSERT(mono_ns >= r->now_ns);
-    r->running = true;
     r->now_ns = mono_ns;
     r->wall_ms = wall_ms;
+}
+
+void gb_reactor_run(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms)
+{
+    gb_reactor_set_now(r, mono_ns, wall_ms);
+    r->running = true;
     fire_timers(r);
     run_tasks(r);
     r->running = false;

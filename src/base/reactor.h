@@ -49,6 +49,8 @@ void gb_reactor_free(struct gb_reactor *r);
 
 /* Driver side. `mono_ns` never steps back. */
 void gb_reactor_run(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms);
+/* Sets both clocks between turns, so that a driver's I/O callbacks see the time of now. */
+void gb_reactor_set_now(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms);
 /* When the next run is due: 0 = now (tasks wait), UINT64_MAX = nothing to do. */
 uint64_t gb_reactor_next_ns(const struct gb_reactor *r);
 /* Called when a task is deferred or the earliest timer changes outside gb_reactor_run, so that a

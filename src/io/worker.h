@@ -4,7 +4,8 @@
 #include "base/op.h"
 #include "io/loop.h"
 
-/* A thread that owns blocking handles (SQLite, files) and runs jobs in order; the results come back to the loop.
+/* A thread that owns blocking handles (SQLite, files) and runs jobs in order; the results come back to the loop. The
+ * queue has no limit of its own: each job is the memory of a caller, who bounds how many it has.
  * Owns:   jobs belong to the caller until `done` ran. gb_worker_close joins the thread.
  * Thread: submit and done on the loop thread; run on the worker thread. A job is a copy of all it needs: nothing
  *         else is shared.
