@@ -1,6 +1,7 @@
 #ifndef GB_ADAPTERS_MQTT_MQTT_SESSION_H
 #define GB_ADAPTERS_MQTT_MQTT_SESSION_H
 
+#include "adapters/mqtt/mqtt_version.h"
 #include "base/metrics.h"
 #include "domain/mqtt_topic.h"
 #include "io/net.h"
@@ -19,7 +20,6 @@
  * Errors: constructors: GB_INVALID_CONFIG naming the key, GB_UNAVAILABLE (out of memory). */
 
 enum gb_mqtt_mode { GB_MQTT_EPHEMERAL = 0, GB_MQTT_PERSISTENT, GB_MQTT_EXCLUSIVE };
-enum gb_mqtt_version { GB_MQTT_V5 = 5, GB_MQTT_V311 = 4 };
 
 struct gb_mqtt_topic {
     const char *filter;
