@@ -65,8 +65,8 @@ void gb_md5(struct gb_bytes input, uint8_t out[GB_MD5_SIZE])
     require(MD5_Final(out, &ctx));
 }
 
-void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
-                     uint8_t out[GB_SHA256_SIZE])
+void gb_sha256_parts_tail(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
+                          struct gb_bytes tail, uint8_t out[GB_SHA256_SIZE])
 {
     GB_ASSERT(length_bytes == 4 || length_bytes == 8);
     SHA256_CTX ctx;
@@ -79,7 +79,14 @@ void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length
         update(&ctx, gb_bytes(length + 8 - length_bytes, length_bytes));
         update(&ctx, parts[i]);
     }
+    update(&ctx, tail);
     require(SHA256_Final(out, &ctx));
+}
+
+void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
+                     uint8_t out[GB_SHA256_SIZE])
+{
+    gb_sha256_parts_tail(parts, count, length_bytes, gb_bytes(NULL, 0), out);
 }
 
 void gb_hex(struct gb_bytes input, char *out)

@@ -24,6 +24,9 @@ void gb_md5_hex(struct gb_bytes input, char out[GB_MD5_HEX]);
  * 8); used for derived ids (spec 03 §3.4, 03 §13, 05 §3). */
 void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
                      uint8_t out[GB_SHA256_SIZE]);
+/* The same, then `tail` without a length (spec 03 §13). */
+void gb_sha256_parts_tail(const struct gb_bytes *parts, size_t count, unsigned length_bytes,
+                          struct gb_bytes tail, uint8_t out[GB_SHA256_SIZE]);
 
 uint32_t gb_crc32(struct gb_bytes input); /* IEEE, as zlib */
 

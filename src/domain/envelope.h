@@ -68,7 +68,8 @@ struct gb_err gb_envelope_put_number(struct gb_envelope *e, const char *name,
 void gb_envelope_remove(struct gb_envelope *e, struct gb_bytes name);
 void gb_envelope_remove_at(struct gb_envelope *e, size_t index); /* order of the rest kept */
 
-const struct gb_value *gb_envelope_get(const struct gb_envelope *e, const char *name); /* exact case */
+const struct gb_value *gb_envelope_get(const struct gb_envelope *e,
+                                       const char *name); /* exact case */
 /* The text of a TEXT header, or the empty view. */
 struct gb_bytes gb_envelope_text(const struct gb_envelope *e, const char *name);
 bool gb_envelope_expired(const struct gb_envelope *e, int64_t now_ms);

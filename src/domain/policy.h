@@ -50,7 +50,8 @@ struct gb_drain_policy {
     int64_t min_interval_ns, max_interval_ns;
     double multiplier;
     uint32_t batch_size, max_batch_size, max_concurrency;
-    int64_t per_record_timeout_ns; /* batch ceiling, resolved per spec 02 §7.4; 0 with `legacy_ceiling_ns` */
+    int64_t
+        per_record_timeout_ns; /* batch ceiling, resolved per spec 02 §7.4; 0 with `legacy_ceiling_ns` */
     int64_t max_timeout_ns;
     int64_t legacy_ceiling_ns; /* > 0: bridge.drain_timeout governs */
     int64_t stale_claim_ns;
@@ -59,8 +60,8 @@ struct gb_drain_policy gb_drain_policy_default(void);
 
 /* Spec 02 §7.4: the configured ceiling for a batch, and the working budget it may only raise. */
 int64_t gb_drain_ceiling_ns(const struct gb_drain_policy *p, uint64_t records);
-int64_t gb_drain_budget_ns(const struct gb_drain_policy *p, uint64_t records, uint64_t longest_group,
-                           int64_t send_timeout_ns);
+int64_t gb_drain_budget_ns(const struct gb_drain_policy *p, uint64_t records,
+                           uint64_t longest_group, int64_t send_timeout_ns);
 /* Spec 02 §7.3 item 1: next wait, without and with the +-25 % jitter (never zero). */
 int64_t gb_drain_next_interval_ns(const struct gb_drain_policy *p, int64_t current_ns, bool found);
 int64_t gb_drain_jitter_ns(int64_t interval_ns, struct gb_reactor *r);

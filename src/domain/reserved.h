@@ -50,10 +50,10 @@ struct gb_sanitise {
     const char *route_id;
     const char *instance_id;
     bool trust_bridge_headers;
-    bool source_counts; /* the source is SQS: its receive count is genuine */
-    unsigned derived;   /* gb_derived bits */
-    const char *causation_id;      /* redrive only, else NULL */
-    const char *binding_override;  /* redrive only, else NULL */
+    bool source_counts;           /* the source is SQS: its receive count is genuine */
+    unsigned derived;             /* gb_derived bits */
+    const char *causation_id;     /* redrive only, else NULL */
+    const char *binding_override; /* redrive only, else NULL */
 };
 /* Steps 1-4 of spec 02 §1.3, in place. */
 struct gb_err gb_sanitise_ingress(struct gb_envelope *e, const struct gb_sanitise *s,

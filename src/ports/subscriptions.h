@@ -2,19 +2,13 @@
 #define GB_PORTS_SUBSCRIPTIONS_H
 
 #include "base/op.h"
+#include "domain/filter_list.h"
 
 /* Managed-subscription history (spec 05 §5, 03 §8): the filters ever requested for a broker session.
  * Owns:   requests belong to the caller until `done`; a listed set belongs to the caller (gb_filter_list_free).
  * Thread: loop thread only.
  * Errors: GB_NOT_FOUND = no baseline = history unknown; GB_INVALID_CONFIG for an empty identity or filter;
  *         GB_UNAVAILABLE, GB_TIMEOUT, GB_CANCELLED. */
-struct gb_filter_list {
-    char **filters; /* sorted, unique */
-    size_t count;
-};
-/* Frees the strings and the array, zeroes the list. Defined in domain (filter_list.c). */
-void gb_filter_list_free(struct gb_filter_list *l);
-
 struct gb_subscriptions_list {
     struct gb_op op;
     const char *identity;

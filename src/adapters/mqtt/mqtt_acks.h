@@ -18,19 +18,19 @@ struct gb_mqtt_ack_slot {
 struct gb_mqtt_acks {
     /* private */
     struct gb_mqtt_ack_slot *ring;
-    uint32_t capacity; /* power of two >= window */
+    uint32_t capacity;   /* power of two >= window */
     uint64_t head, tail; /* sequence numbers of this epoch */
     uint32_t window;
-    uint32_t unreleased;   /* PUBREC sent, PUBREL not seen */
-    uint64_t *open;        /* bitmap: received, not acknowledged, this epoch */
-    uint64_t *awaiting;    /* bitmap: PUBREC sent, no PUBREL; survives a resumed reconnect */
+    uint32_t unreleased; /* PUBREC sent, PUBREL not seen */
+    uint64_t *open;      /* bitmap: received, not acknowledged, this epoch */
+    uint64_t *awaiting;  /* bitmap: PUBREC sent, no PUBREL; survives a resumed reconnect */
 };
 
 enum gb_mqtt_receive {
     GB_MQTT_RECEIVE_NEW,       /* a new message: `*seq` identifies its settlement */
     GB_MQTT_RECEIVE_DUPLICATE, /* QoS 2 whose PUBREC was sent: PUBREC was appended again, no delivery */
-    GB_MQTT_RECEIVE_RESENT,    /* same unacknowledged id on this connection: ignore */
-    GB_MQTT_RECEIVE_OVERFLOW,  /* beyond the window: protocol violation by the broker */
+    GB_MQTT_RECEIVE_RESENT,   /* same unacknowledged id on this connection: ignore */
+    GB_MQTT_RECEIVE_OVERFLOW, /* beyond the window: protocol violation by the broker */
 };
 
 struct gb_err gb_mqtt_acks_init(struct gb_mqtt_acks *a, uint32_t window);

@@ -10,7 +10,7 @@ enum { UNMATCHED_BYTES_MAX = 64 * 1024 * 1024 };
 enum delivery_place {
     PLACE_READY = 1, /* matched, waits for the route */
     PLACE_UNMATCHED,
-    PLACE_HELD, /* with the route, or with a replay */
+    PLACE_HELD,  /* with the route, or with a replay */
     PLACE_ENDED, /* settled; its callback runs at the end of the turn */
 };
 
@@ -32,8 +32,8 @@ struct delivery {
 
 struct gb_mqtt_inbound_metrics {
     struct gb_metric *ack_after_reconnect, *emit_recovering, *emit_lost, *router_dropped, *overflow,
-        *unmatched_dropped, *covered_retained, *covered_dropped, *stale_purged, *buffered, *unsettled,
-        *oldest_age, *utilization;
+        *unmatched_dropped, *covered_retained, *covered_dropped, *stale_purged, *buffered,
+        *unsettled, *oldest_age, *utilization;
 };
 
 struct gb_mqtt_inbound {
@@ -88,7 +88,8 @@ static void init_metrics(struct gb_mqtt_inbound *in)
         {&in->m.utilization, "MQTTReceiveWindowUtilization", GB_METRIC_GAUGE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        *rows[i].handle = gb_metrics_get(m, rows[i].kind, rows[i].name, GB_DIMS({"session_id", id}));
+        *rows[i].handle =
+            gb_metrics_get(m, rows[i].kind, rows[i].name, GB_DIMS({"session_id", id}));
     in->m.buffered = gb_metrics_get(m, GB_METRIC_COUNTER, "MQTTRouterBuffered", NULL, 0);
     in->m.emit_recovering = gb_metrics_get(m, GB_METRIC_COUNTER, "MQTTReceiverEmitRejected",
                                            GB_DIMS({"session_id", id}, {"outcome", "recovering"}));
@@ -96,7 +97,8 @@ static void init_metrics(struct gb_mqtt_inbound *in)
                                      GB_DIMS({"session_id", id}, {"outcome", "lost"}));
 }
 
-struct gb_err gb_mqtt_inbound_new(const struct gb_mqtt_inbound_cfg *cfg, struct gb_mqtt_inbound **out)
+struct gb_err gb_mqtt_inbound_new(const struct gb_mqtt_inbound_cfg *cfg,
+                                  struct gb_mqtt_inbound **out)
 {
     struct gb_mqtt_inbound *in = calloc(1, sizeof *in);
     if (in == NULL) return gb_err_no_memory("MQTT receiver");
@@ -177,8 +179,7 @@ static void update_gauges(struct gb_mqtt_inbound *in)
 {
     uint32_t unsettled = gb_mqtt_acks_unsettled(in->cfg.acks);
     gb_metric_set(in->m.unsettled, unsettled);
-    gb_metric_set(in->m.utilization,
-                  (double)unsettled / (double)in->cfg.session->receive_maximum);
+    gb_metric_set(in->m.utilization, (double)unsettled / (double)in->cfg.session->receive_maximum);
 }
 
 /* Takes the delivery out of its place's list and counts. */
@@ -269,11 +270,13 @@ static void delivery_ack(struct gb_delivery *base, gb_settled_fn *settled, void 
     struct delivery *d = of(base);
     struct gb_err result = gb_ok();
     if (!acknowledge(d))
-        result = gb_err(GB_CONNECTION_LOST, "the connection that delivered the message is gone; it comes again");
+        result = gb_err(GB_CONNECTION_LOST,
+                        "the connection that delivered the message is gone; it comes again");
     end_held(d, result, settled, arg);
 }
 
-static void delivery_retry(struct gb_delivery *base, int64_t delay_ns, gb_settled_fn *settled, void *arg)
+static void delivery_retry(struct gb_delivery *base, int64_t delay_ns, gb_settled_fn *settled,
+                           void *arg)
 {
     struct delivery *d = of(base);
     struct gb_mqtt_inbound *in = d->in;
@@ -486,7 +489,8 @@ void gb_mqtt_inbound_replay_done(struct gb_mqtt_inbound *in, struct gb_delivery 
         delivery_ack(base, NULL, NULL);
         return;
     }
-    if (in->live && d->epoch == in->epoch) { /* back to the buffer: tried again with the next pass */
+    if (in->live &&
+        d->epoch == in->epoch) { /* back to the buffer: tried again with the next pass */
         in->held_count--;
         gb_list_remove(&d->node);
         enter_place(d, PLACE_UNMATCHED);

@@ -18,14 +18,17 @@ struct gb_mqtt_inbound_cfg {
     struct gb_mqtt_acks *acks;
     struct gb_mqtt_reconcile *reconcile;
     struct gb_str *tx;
-    void (*flush)(void *arg);   /* acknowledgements were appended to tx */
-    void (*recycle)(void *arg); /* a durable delivery stays unacknowledged: recovery recycle (spec 03 §5.4) */
+    void (*flush)(void *arg); /* acknowledgements were appended to tx */
+    void (*recycle)(
+        void *arg); /* a durable delivery stays unacknowledged: recovery recycle (spec 03 §5.4) */
     void (*orphan)(void *arg, struct gb_bytes topic); /* ephemeral: unsubscribe this topic once */
-    void (*drained)(void *arg); /* the route holds no delivery any more (only after gb_mqtt_inbound_held was > 0) */
+    void (*drained)(
+        void *
+            arg); /* the route holds no delivery any more (only after gb_mqtt_inbound_held was > 0) */
     void *arg;
 };
 
-struct gb_mqtt_message { /* one accepted PUBLISH */
+struct gb_mqtt_message {          /* one accepted PUBLISH */
     struct gb_envelope *envelope; /* its reference is taken over */
     struct gb_bytes topic;        /* copied only when the message has to wait unmatched */
     unsigned derived;
@@ -33,7 +36,8 @@ struct gb_mqtt_message { /* one accepted PUBLISH */
     uint8_t qos;
 };
 
-struct gb_err gb_mqtt_inbound_new(const struct gb_mqtt_inbound_cfg *cfg, struct gb_mqtt_inbound **out);
+struct gb_err gb_mqtt_inbound_new(const struct gb_mqtt_inbound_cfg *cfg,
+                                  struct gb_mqtt_inbound **out);
 void gb_mqtt_inbound_free(struct gb_mqtt_inbound *in); /* the route holds nothing; NULL ok */
 struct gb_receiver *gb_mqtt_inbound_receiver(struct gb_mqtt_inbound *in);
 
@@ -55,7 +59,8 @@ int64_t gb_mqtt_inbound_oldest_age_ms(const struct gb_mqtt_inbound *in);
 /* Replay window (spec 03 §8.3): takes the next waiting message of a removed filter that no wanted filter covers; NULL when
  * there is none. The caller ends it with gb_mqtt_inbound_replay_done. */
 struct gb_delivery *gb_mqtt_inbound_next_replay(struct gb_mqtt_inbound *in, const char **filter);
-void gb_mqtt_inbound_replay_done(struct gb_mqtt_inbound *in, struct gb_delivery *d, bool acknowledge);
+void gb_mqtt_inbound_replay_done(struct gb_mqtt_inbound *in, struct gb_delivery *d,
+                                 bool acknowledge);
 /* The window is over and its filters are forgotten: what is covered flows, the rest is orphaned. */
 void gb_mqtt_inbound_rematch(struct gb_mqtt_inbound *in);
 

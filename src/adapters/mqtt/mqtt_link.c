@@ -6,17 +6,22 @@
 #include "base/log.h"
 
 enum { TX_BYTES_MAX = 64 * 1024 * 1024 };
-enum { REASON_NORMAL = 0x00, REASON_MALFORMED = 0x81, REASON_TOO_LARGE = 0x95, REASON_TAKEOVER = 0x8e };
+enum {
+    REASON_NORMAL = 0x00,
+    REASON_MALFORMED = 0x81,
+    REASON_TOO_LARGE = 0x95,
+    REASON_TAKEOVER = 0x8e
+};
 /* A best-effort DISCONNECT gets this long to leave (spec 03 §7 item 3). */
 static const uint64_t disconnect_flush_ns = 1000000000ull;
 
 #define GB_BIT(state) (1u << (state))
 static const uint8_t exits[GB_MQTT_LINK_STATES] = {
     [GB_MQTT_LINK_IDLE] = GB_BIT(GB_MQTT_LINK_DIALING),
-    [GB_MQTT_LINK_DIALING] = GB_BIT(GB_MQTT_LINK_CONNECTING) | GB_BIT(GB_MQTT_LINK_CLOSING) |
-                             GB_BIT(GB_MQTT_LINK_IDLE),
-    [GB_MQTT_LINK_CONNECTING] = GB_BIT(GB_MQTT_LINK_UP) | GB_BIT(GB_MQTT_LINK_CLOSING) |
-                                GB_BIT(GB_MQTT_LINK_IDLE),
+    [GB_MQTT_LINK_DIALING] =
+        GB_BIT(GB_MQTT_LINK_CONNECTING) | GB_BIT(GB_MQTT_LINK_CLOSING) | GB_BIT(GB_MQTT_LINK_IDLE),
+    [GB_MQTT_LINK_CONNECTING] =
+        GB_BIT(GB_MQTT_LINK_UP) | GB_BIT(GB_MQTT_LINK_CLOSING) | GB_BIT(GB_MQTT_LINK_IDLE),
     [GB_MQTT_LINK_UP] = GB_BIT(GB_MQTT_LINK_CLOSING) | GB_BIT(GB_MQTT_LINK_IDLE),
     [GB_MQTT_LINK_CLOSING] = GB_BIT(GB_MQTT_LINK_IDLE),
 };
@@ -73,7 +78,8 @@ static void flush_now(struct gb_task *t)
     if (l->state != GB_MQTT_LINK_UP && l->state != GB_MQTT_LINK_CONNECTING) return;
     if (l->tx.failed || l->stream->ops->pending(l->stream) + l->tx.size > TX_BYTES_MAX) {
         gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
-                           gb_err(GB_CONNECTION_LOST, "the broker does not read: %d MiB wait for it",
+                           gb_err(GB_CONNECTION_LOST,
+                                  "the broker does not read: %d MiB wait for it",
                                   TX_BYTES_MAX >> 20));
         return;
     }
@@ -104,8 +110,9 @@ static void keep_alive(struct gb_mqtt_link *l)
     if (now_of(l) < next_keep_alive_ns(l)) {
         start_timer(l);
     } else if (l->ping_sent_ns > 0) {
-        gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
-                           gb_err(GB_CONNECTION_LOST, "no PINGRESP within the keep-alive interval"));
+        gb_mqtt_link_close(
+            l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
+            gb_err(GB_CONNECTION_LOST, "no PINGRESP within the keep-alive interval"));
     } else {
         l->ping_sent_ns = now_of(l);
         gb_mqtt_encode_pingreq(&l->tx);
@@ -186,8 +193,9 @@ static void handle_packet(struct gb_mqtt_link *l, const struct gb_mqtt_packet *p
         if (p->type == GB_MQTT_CONNACK)
             handle_connack(l, &p->connack);
         else
-            reject(l, REASON_MALFORMED, gb_err(GB_PROTOCOL_ERROR, "the broker sent packet type %d before CONNACK",
-                                               (int)p->type));
+            reject(l, REASON_MALFORMED,
+                   gb_err(GB_PROTOCOL_ERROR, "the broker sent packet type %d before CONNACK",
+                          (int)p->type));
     } else if (p->type == GB_MQTT_PINGRESP) {
         l->ping_sent_ns = 0;
     } else if (p->type == GB_MQTT_DISCONNECT) {
@@ -215,8 +223,10 @@ static size_t parse(struct gb_mqtt_link *l, struct gb_bytes in)
         enum gb_mqtt_frame_result r = gb_mqtt_frame_next(rest, l->cfg.packet_bytes_max, &frame);
         if (r == GB_MQTT_FRAME_NEED_MORE) break;
         if (r == GB_MQTT_FRAME_TOO_LARGE) {
-            reject(l, REASON_TOO_LARGE, gb_err(GB_PROTOCOL_ERROR, "the broker sent a packet above the advertised %u bytes",
-                                               l->cfg.packet_bytes_max));
+            reject(l, REASON_TOO_LARGE,
+                   gb_err(GB_PROTOCOL_ERROR,
+                          "the broker sent a packet above the advertised %u bytes",
+                          l->cfg.packet_bytes_max));
             break;
         }
         struct gb_err err = r == GB_MQTT_FRAME_OK
@@ -247,7 +257,8 @@ static void on_data(void *arg, struct gb_bytes bytes)
         l->rx.size -= used;
     }
     if (l->rx.failed)
-        gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST, gb_err_no_memory("MQTT receive buffer"));
+        gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
+                           gb_err_no_memory("MQTT receive buffer"));
 }
 
 static void on_connected(void *arg)
@@ -288,8 +299,9 @@ static void on_closed(void *arg, struct gb_err reason)
     struct gb_mqtt_link *l = arg;
     if (l->state != GB_MQTT_LINK_CLOSING) {
         l->down_cause = GB_MQTT_DOWN_LOST;
-        l->down_reason = gb_failed(reason) ? reason
-                                           : gb_err(GB_CONNECTION_LOST, "the broker closed the connection");
+        l->down_reason = gb_failed(reason)
+                             ? reason
+                             : gb_err(GB_CONNECTION_LOST, "the broker closed the connection");
     }
     end(l);
 }

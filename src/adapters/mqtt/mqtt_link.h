@@ -72,8 +72,8 @@ void gb_mqtt_link_open(struct gb_mqtt_link *l, const struct gb_mqtt_endpoint *en
 void gb_mqtt_link_flush(struct gb_mqtt_link *l);
 /* Best-effort DISCONNECT with the reason, then the end of the stream; `down` follows. `cause` and `reason` are what it
  * will say. Idempotent. */
-void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason, enum gb_mqtt_down_cause cause,
-                        struct gb_err reason);
+void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason,
+                        enum gb_mqtt_down_cause cause, struct gb_err reason);
 static inline bool gb_mqtt_link_is_up(const struct gb_mqtt_link *l)
 {
     return l->state == GB_MQTT_LINK_UP;

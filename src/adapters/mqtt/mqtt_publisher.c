@@ -245,11 +245,13 @@ static void refuse(struct gb_mqtt_publisher *p, struct gb_send *q, struct gb_err
     gb_op_finish(&q->op, err);
 }
 
-void gb_mqtt_publisher_send(struct gb_mqtt_publisher *p, const struct gb_mqtt_publish_options *options,
-                            struct gb_send *q, gb_done_fn *done, void *arg)
+void gb_mqtt_publisher_send(struct gb_mqtt_publisher *p,
+                            const struct gb_mqtt_publish_options *options, struct gb_send *q,
+                            gb_done_fn *done, void *arg)
 {
     if (!p->up) {
-        refuse(p, q, gb_err(GB_CONNECTION_LOST, "MQTT session %s is not connected", p->cfg.session_id),
+        refuse(p, q,
+               gb_err(GB_CONNECTION_LOST, "MQTT session %s is not connected", p->cfg.session_id),
                done, arg);
         return;
     }
@@ -283,7 +285,8 @@ static void append_pubrel(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reas
 
 static void fail_exchange(struct exchange *x)
 {
-    answer(x, gb_err(GB_CONNECTION_LOST, "MQTT session %s lost its connection before the broker confirmed",
+    answer(x, gb_err(GB_CONNECTION_LOST,
+                     "MQTT session %s lost its connection before the broker confirmed",
                      x->publisher->cfg.session_id));
     retire(x);
 }
@@ -291,7 +294,8 @@ static void fail_exchange(struct exchange *x)
 static void fail_list(struct gb_list *list)
 {
     struct gb_list_node *n;
-    while ((n = gb_list_first(list)) != NULL) fail_exchange(GB_CONTAINER_OF(n, struct exchange, node));
+    while ((n = gb_list_first(list)) != NULL)
+        fail_exchange(GB_CONTAINER_OF(n, struct exchange, node));
 }
 
 /* Spec 03 §11: Session Present 1 resends what is open, 0 fails it. */
@@ -303,7 +307,8 @@ void gb_mqtt_publisher_up(struct gb_mqtt_publisher *p, const struct gb_mqtt_publ
     for (size_t id = 1; id <= GB_MQTT_EXCHANGES_MAX; id++) {
         struct exchange *x = p->by_id[id];
         if (x == NULL) continue;
-        bool too_large = peer->maximum_packet_size > 0 && x->packet.size > peer->maximum_packet_size;
+        bool too_large =
+            peer->maximum_packet_size > 0 && x->packet.size > peer->maximum_packet_size;
         if (!session_present || (x->state == EXCHANGE_PUBLISHED && too_large)) {
             fail_exchange(x);
         } else if (x->state == EXCHANGE_RELEASED) {

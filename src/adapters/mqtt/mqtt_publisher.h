@@ -19,7 +19,7 @@ struct gb_mqtt_publisher;
 /* What the session tells about its connection. */
 struct gb_mqtt_publisher_peer {
     bool v5;
-    uint32_t receive_maximum;    /* of the broker; 0 = 65535 */
+    uint32_t receive_maximum;     /* of the broker; 0 = 65535 */
     uint32_t maximum_packet_size; /* 0 = no limit */
     uint8_t maximum_qos;
     bool retain_available;
@@ -45,10 +45,12 @@ struct gb_err gb_mqtt_publisher_new(const struct gb_mqtt_publisher_cfg *cfg,
                                     struct gb_mqtt_publisher **out);
 void gb_mqtt_publisher_free(struct gb_mqtt_publisher *p); /* no send may be pending; NULL ok */
 
-void gb_mqtt_publisher_send(struct gb_mqtt_publisher *p, const struct gb_mqtt_publish_options *options,
-                            struct gb_send *q, gb_done_fn *done, void *arg);
+void gb_mqtt_publisher_send(struct gb_mqtt_publisher *p,
+                            const struct gb_mqtt_publish_options *options, struct gb_send *q,
+                            gb_done_fn *done, void *arg);
 bool gb_mqtt_publisher_is_up(const struct gb_mqtt_publisher *p);
-size_t gb_mqtt_publisher_pending(const struct gb_mqtt_publisher *p); /* sends that callers wait for */
+size_t
+gb_mqtt_publisher_pending(const struct gb_mqtt_publisher *p); /* sends that callers wait for */
 
 void gb_mqtt_publisher_up(struct gb_mqtt_publisher *p, const struct gb_mqtt_publisher_peer *peer,
                           bool session_present);

@@ -57,8 +57,8 @@ struct gb_mqtt_reconcile {
 
 #define GB_BIT(state) (1u << (state))
 #define GB_ANYWHERE (GB_BIT(GB_MQTT_R_DOWN) | GB_BIT(GB_MQTT_R_RETRY))
-#define GB_NEXT                                                                                   \
-    (GB_BIT(GB_MQTT_R_REMEMBER) | GB_BIT(GB_MQTT_R_SUBSCRIBE) | GB_BIT(GB_MQTT_R_CONFIRM) |       \
+#define GB_NEXT                                                                                    \
+    (GB_BIT(GB_MQTT_R_REMEMBER) | GB_BIT(GB_MQTT_R_SUBSCRIBE) | GB_BIT(GB_MQTT_R_CONFIRM) |        \
      GB_BIT(GB_MQTT_R_UNSUBSCRIBE) | GB_BIT(GB_MQTT_R_WINDOW) | GB_BIT(GB_MQTT_R_CONVERGED))
 static const uint16_t exits[GB_MQTT_R_STATES] = {
     [GB_MQTT_R_DOWN] = GB_NEXT,
@@ -235,8 +235,8 @@ static void fail_pass(struct gb_mqtt_reconcile *r, struct gb_err err)
     uint64_t wait_ns = (uint64_t)half_ns + gb_reactor_random_below(r->reactor, (uint64_t)half_ns);
     gb_timer_start(&r->timer, gb_reactor_now_ns(r->reactor) + wait_ns);
     GB_LOG(GB_LOG_WARN, "mqtt subscriptions not converged; trying again",
-           gb_lf_str("session_id", r->session_id), gb_lf_int("wait_ms", (int64_t)(wait_ns / 1000000)),
-           gb_lf_err(&err));
+           gb_lf_str("session_id", r->session_id),
+           gb_lf_int("wait_ms", (int64_t)(wait_ns / 1000000)), gb_lf_err(&err));
     r->retry_ns = r->retry_ns * 2 > retry_max_ns ? retry_max_ns : r->retry_ns * 2;
     r->events->changed(r->arg);
 }
@@ -365,7 +365,8 @@ static void converge(struct gb_mqtt_reconcile *r)
     gb_metric_set(r->downgraded_active, (double)lower);
     gb_metric_time(r->latency, (int64_t)(gb_reactor_now_ns(r->reactor) - r->connected_ns));
     GB_LOG(GB_LOG_INFO, "mqtt subscriptions converged", gb_lf_str("session_id", r->session_id),
-           gb_lf_int("filters", gb_mqtt_reconcile_active(r)), gb_lf_int("best_effort", (int64_t)lower));
+           gb_lf_int("filters", gb_mqtt_reconcile_active(r)),
+           gb_lf_int("best_effort", (int64_t)lower));
     start_recheck_timer(r);
     r->events->changed(r->arg);
 }
@@ -411,22 +412,30 @@ static void timer_fired(struct gb_timer *t)
     switch (r->state) {
     case GB_MQTT_R_SUBSCRIBE:
     case GB_MQTT_R_UNSUBSCRIBE:
-        fail_pass(r, gb_err(GB_TIMEOUT, "MQTT session %s: no %s within reconcile_timeout", r->session_id,
-                            r->state == GB_MQTT_R_SUBSCRIBE ? "SUBACK" : "UNSUBACK"));
+        fail_pass(r,
+                  gb_err(GB_TIMEOUT, "MQTT session %s: no %s within reconcile_timeout",
+                         r->session_id, r->state == GB_MQTT_R_SUBSCRIBE ? "SUBACK" : "UNSUBACK"));
         break;
-    case GB_MQTT_R_CONFIRM: send_phase(r, needs_confirm, GB_MQTT_R_SUBSCRIBE); break;
+    case GB_MQTT_R_CONFIRM:
+        send_phase(r, needs_confirm, GB_MQTT_R_SUBSCRIBE);
+        break;
     case GB_MQTT_R_WINDOW:
         set_state(r, GB_MQTT_R_REPLAYS);
         r->events->replays(r->arg);
         break;
-    case GB_MQTT_R_RETRY: next_step(r); break;
-    case GB_MQTT_R_CONVERGED: recheck_due(r); break;
+    case GB_MQTT_R_RETRY:
+        next_step(r);
+        break;
+    case GB_MQTT_R_CONVERGED:
+        recheck_due(r);
+        break;
     case GB_MQTT_R_DOWN:
     case GB_MQTT_R_REMEMBER:
     case GB_MQTT_R_RECYCLE:
     case GB_MQTT_R_REPLAYS:
     case GB_MQTT_R_FORGET:
-    case GB_MQTT_R_STATES: break;
+    case GB_MQTT_R_STATES:
+        break;
     }
 }
 
@@ -482,7 +491,8 @@ static void note_grant(struct gb_mqtt_reconcile *r, struct filter *f, uint8_t co
                             ? 0
                             : gb_reactor_now_ns(r->reactor) + (uint64_t)f->recheck_interval_ns;
         if (f->equal_answers == EQUAL_ANSWERS)
-            GB_LOG(GB_LOG_ERROR, "the broker grants a lower QoS than wanted; going on with best effort",
+            GB_LOG(GB_LOG_ERROR,
+                   "the broker grants a lower QoS than wanted; going on with best effort",
                    gb_lf_str("session_id", r->session_id), gb_lf_str("filter", f->name),
                    gb_lf_int("wanted", f->qos), gb_lf_int("granted", code));
     } else {
@@ -492,15 +502,17 @@ static void note_grant(struct gb_mqtt_reconcile *r, struct filter *f, uint8_t co
     f->answered = true;
 }
 
-void gb_mqtt_reconcile_suback(struct gb_mqtt_reconcile *r, uint16_t packet_id, struct gb_bytes codes)
+void gb_mqtt_reconcile_suback(struct gb_mqtt_reconcile *r, uint16_t packet_id,
+                              struct gb_bytes codes)
 {
     struct packet p;
     if (r->state != GB_MQTT_R_SUBSCRIBE || !take_packet(r, packet_id, &p)) return;
     for (size_t i = 0; i < p.count; i++) {
         struct filter *f = &r->filters[p.members[i]];
         if (i >= codes.size) {
-            r->last_error = gb_err(GB_PROTOCOL_ERROR, "SUBACK has %zu codes for %zu filters, none for %s",
-                                   codes.size, p.count, f->name);
+            r->last_error =
+                gb_err(GB_PROTOCOL_ERROR, "SUBACK has %zu codes for %zu filters, none for %s",
+                       codes.size, p.count, f->name);
         } else if (codes.data[i] >= CODE_FAILURE) {
             struct gb_err err = gb_mqtt_reason_suback(codes.data[i]);
             if (!gb_failed(r->last_error)) r->last_error = gb_err_in(err, "filter %s", f->name);
@@ -573,8 +585,7 @@ enum gb_mqtt_reconcile_state gb_mqtt_reconcile_state(const struct gb_mqtt_reconc
 uint32_t gb_mqtt_reconcile_active(const struct gb_mqtt_reconcile *r)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < r->count; i++)
-        n += r->filters[i].wanted && is_granted(&r->filters[i]);
+    for (size_t i = 0; i < r->count; i++) n += r->filters[i].wanted && is_granted(&r->filters[i]);
     return n;
 }
 

@@ -51,18 +51,21 @@ void gb_mqtt_reconcile_free(struct gb_mqtt_reconcile *r); /* no store operation 
 bool gb_mqtt_reconcile_busy(const struct gb_mqtt_reconcile *r);
 
 /* The history as listed (before the first connect). GB_UNAVAILABLE: out of memory. */
-struct gb_err gb_mqtt_reconcile_history(struct gb_mqtt_reconcile *r, const struct gb_filter_list *h);
+struct gb_err gb_mqtt_reconcile_history(struct gb_mqtt_reconcile *r,
+                                        const struct gb_filter_list *h);
 size_t gb_mqtt_reconcile_history_size(const struct gb_mqtt_reconcile *r);
 
 void gb_mqtt_reconcile_connected(struct gb_mqtt_reconcile *r, bool session_present);
 void gb_mqtt_reconcile_disconnected(struct gb_mqtt_reconcile *r);
-void gb_mqtt_reconcile_suback(struct gb_mqtt_reconcile *r, uint16_t packet_id, struct gb_bytes codes);
+void gb_mqtt_reconcile_suback(struct gb_mqtt_reconcile *r, uint16_t packet_id,
+                              struct gb_bytes codes);
 void gb_mqtt_reconcile_unsuback(struct gb_mqtt_reconcile *r, uint16_t packet_id,
                                 struct gb_bytes codes); /* v3.1.1: no codes = success */
 void gb_mqtt_reconcile_replays_done(struct gb_mqtt_reconcile *r, struct gb_err result);
 
 bool gb_mqtt_reconcile_converged(const struct gb_mqtt_reconcile *r);
-bool gb_mqtt_reconcile_degraded(const struct gb_mqtt_reconcile *r); /* a lower grant is being confirmed */
+bool gb_mqtt_reconcile_degraded(
+    const struct gb_mqtt_reconcile *r); /* a lower grant is being confirmed */
 enum gb_mqtt_reconcile_state gb_mqtt_reconcile_state(const struct gb_mqtt_reconcile *r);
 uint32_t gb_mqtt_reconcile_active(const struct gb_mqtt_reconcile *r); /* wanted filters granted */
 const struct gb_err *gb_mqtt_reconcile_error(const struct gb_mqtt_reconcile *r);

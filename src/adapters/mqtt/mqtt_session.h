@@ -48,7 +48,7 @@ struct gb_mqtt_session_cfg {
     uint16_t receive_maximum;           /* resolved: 0 -> 192 */
     uint32_t max_payload_bytes;         /* resolved: 0 -> 262144 */
     bool no_local;
-    bool content_hash_id; /* v3.1.1 only */
+    bool content_hash_id;            /* v3.1.1 only */
     const char *username, *password; /* NULL = absent */
     struct gb_mqtt_will will;
     struct gb_tls_cfg tls; /* used for TLS schemes only */
