@@ -246,9 +246,17 @@ def rule_macros(sources):
             defining = defining and line.rstrip().endswith("\\")
 
 
+def rule_columns(sources):
+    """39: 100 columns, comments too"""
+    for source in sources:
+        for number, line in enumerate(source.lines, 1):
+            if len(line) > 100:
+                yield source.path, number, f"{len(line)} columns; `make format` wraps at 100"
+
+
 RULES = (rule_layers, rule_pure_core, rule_file_size, rule_names, rule_conditionals, rule_structs,
          rule_contracts, rule_state_writer, rule_fuzz_targets, rule_banned_calls, rule_todo,
-         rule_dead_code, rule_macros)
+         rule_dead_code, rule_macros, rule_columns)
 
 
 def check(root):

@@ -81,6 +81,8 @@ ROWS = (
     ("dead assignment", "src/core/a.c", "void f(void)\n{\n    // a->b = 2;\n}\n", 38),
     ("prose", "src/core/a.c", "void f(void)\n{\n    /* It ends here; the caller frees it. */\n}\n", None),
     ("macro returns", "src/core/a.c", "#define A(x)  \\\n    if (x) \\\n        return\n", 38),
+    ("wide comment", "src/core/a.c", "/* " + "a" * 98 + "\n */\n", 39),
+    ("widest comment", "src/core/a.c", "/* " + "\u00a7" * 97 + "\n */\n", None),
     ("macro value", "src/core/a.c", "#define A(x) ((x) + 1)\nint f(void)\n{\n    return A(1);\n}\n", None),
 )
 
