@@ -58,9 +58,9 @@ static struct gb_err build_route(struct gb_runtime *r, struct gb_built_route *b)
         .wedged = route_wedged,
         .arg = r,
     };
-    struct gb_err err = cfg.receiver == NULL
-                            ? gb_err(GB_INVALID_CONFIG, "receiver %s has no topics", bp->receiver_id)
-                            : gb_route_new(&cfg, &b->route);
+    struct gb_err err = cfg.receiver == NULL ? gb_err(GB_INVALID_CONFIG,
+                                                      "receiver %s has no topics", bp->receiver_id)
+                                             : gb_route_new(&cfg, &b->route);
     free(bindings);
     return gb_failed(err) ? gb_err_in(err, "route %s", bp->id) : err;
 }
@@ -153,7 +153,8 @@ struct gb_err gb_build_drainers(struct gb_runtime *r)
     struct partition_plan *plans = calloc(plans_max, sizeof *plans);
     r->drainers = calloc(plans_max, sizeof *r->drainers);
     size_t count = 0;
-    struct gb_err err = plans == NULL || r->drainers == NULL ? gb_err_no_memory("drainers") : gb_ok();
+    struct gb_err err =
+        plans == NULL || r->drainers == NULL ? gb_err_no_memory("drainers") : gb_ok();
     for (size_t i = 0; i < bp->route_count && !gb_failed(err); i++)
         if (bp->routes[i].delivery_mode.value == GB_SHARED_OUTBOX)
             err = add_targets(r, &bp->routes[i], plans, &count);

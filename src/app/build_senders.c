@@ -84,7 +84,8 @@ struct gb_err gb_build_senders(struct gb_runtime *r)
         b->bp = &bp->senders[i];
         r->sender_count = i + 1;
         if (!in_use(bp, b->bp)) continue;
-        struct gb_err err = b->bp->transport.value == GB_BP_MQTT ? build_mqtt(r, b) : build_sqs(r, b);
+        struct gb_err err =
+            b->bp->transport.value == GB_BP_MQTT ? build_mqtt(r, b) : build_sqs(r, b);
         if (gb_failed(err)) return gb_err_in(err, "sender %s", b->bp->id);
     }
     return gb_ok();

@@ -13,7 +13,8 @@ static void session_terminal(void *arg, const char *session_id, struct gb_err ca
 }
 
 /* The effective client id (spec 03 §3.1): suffix read or minted once per process. */
-static struct gb_err client_id(struct gb_runtime *r, const struct gb_bp_mqtt_session *m, struct gb_str *out)
+static struct gb_err client_id(struct gb_runtime *r, const struct gb_bp_mqtt_session *m,
+                               struct gb_str *out)
 {
     gb_str_append_c(out, m->client_id);
     if (m->client_id_suffix.value == GB_BP_SUFFIX_HOSTNAME) {
@@ -53,7 +54,8 @@ static struct gb_err copy_topics(const struct gb_bp_receiver *receiver, struct g
             .qos_recheck_interval_ns = t->qos_recheck_interval.ns,
         };
         if (topics[i].qos == 0)
-            GB_LOG(GB_LOG_INFO, "QoS 0 subscription: messages in flight are lost at a crash or a reconnect",
+            GB_LOG(GB_LOG_INFO,
+                   "QoS 0 subscription: messages in flight are lost at a crash or a reconnect",
                    gb_lf_str("receiver_id", receiver->id), gb_lf_str("topic", t->topic));
     }
     *out = topics;

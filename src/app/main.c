@@ -12,11 +12,18 @@ int main(int argc, char **argv)
         return 2;
     }
     switch (o.mode) {
-    case GB_MODE_VERSION: printf("gobridge %s\n", GB_VERSION); return 0;
-    case GB_MODE_HELP: fputs(gb_options_usage, stdout); return 0;
-    case GB_MODE_VALIDATE: return gb_process_validate(&o);
-    case GB_MODE_SEED: return gb_process_seed(&o);
-    case GB_MODE_RUN: break;
+    case GB_MODE_VERSION:
+        printf("gobridge %s\n", GB_VERSION);
+        return 0;
+    case GB_MODE_HELP:
+        fputs(gb_options_usage, stdout);
+        return 0;
+    case GB_MODE_VALIDATE:
+        return gb_process_validate(&o);
+    case GB_MODE_SEED:
+        return gb_process_seed(&o);
+    case GB_MODE_RUN:
+        break;
     }
     return gb_process_run(&o);
 }

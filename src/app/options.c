@@ -13,17 +13,21 @@ const char gb_options_usage[] =
     "  -start-empty=B   true (default): a missing document starts an idle process; false: exit 1\n"
     "\n"
     "modes (at most one):\n"
-    "  -validate        check the document without opening anything: exit 0 or 1, one problem a line\n"
+    "  -validate        check the document without opening anything: exit 0 or 1, one problem a "
+    "line\n"
     "                   on stderr with file, line and column; with -strict warnings fail too\n"
     "  -seed-managed-subscriptions ID[=FILTER,FILTER...]\n"
-    "                   write the subscription baseline of a durable MQTT session and exit; repeatable\n"
+    "                   write the subscription baseline of a durable MQTT session and exit; "
+    "repeatable\n"
     "  -version         print the version\n"
     "  -help            print this text\n"
     "\n"
-    "signals: SIGTERM, SIGINT drain within bridge.shutdown_timeout and exit 0, a second one exits 2 at once;\n"
+    "signals: SIGTERM, SIGINT drain within bridge.shutdown_timeout and exit 0, a second one exits "
+    "2 at once;\n"
     "         SIGUSR1 prints the counters as one JSON line on stderr\n"
     "exit:    0 clean stop or success, 1 failure, 2 usage error or second signal\n"
-    "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS, AWS_REGION, credentials),\n"
+    "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS, AWS_REGION, "
+    "credentials),\n"
     "         GOBRIDGE_INSTANCE_ID\n";
 
 struct flag {
@@ -116,8 +120,16 @@ static const struct flag flags[] = {
 
 /* Flags of the specification whose capability comes with a later release. */
 static const char *const later[] = {
-    "credentials-dir", "admin-addr", "monitor-addr", "healthcheck", "inspect", "config-digest",
-    "deployment-fingerprint", "diff", "initial-config-digest", "create-tables",
+    "credentials-dir",
+    "admin-addr",
+    "monitor-addr",
+    "healthcheck",
+    "inspect",
+    "config-digest",
+    "deployment-fingerprint",
+    "diff",
+    "initial-config-digest",
+    "create-tables",
 };
 
 static const struct flag *find_flag(const char *name, size_t size)

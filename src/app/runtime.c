@@ -12,8 +12,7 @@
 #include "io/net_uv.h"
 
 #define GB_BIT(phase) (1u << (phase))
-#define GB_STOP_BITS \
-    (GB_BIT(GB_PHASE_ROUTES) | GB_BIT(GB_PHASE_SESSIONS))
+#define GB_STOP_BITS (GB_BIT(GB_PHASE_ROUTES) | GB_BIT(GB_PHASE_SESSIONS))
 static const uint16_t exits[GB_PHASES] = {
     [GB_PHASE_BUILT] = GB_BIT(GB_PHASE_MARKS) | GB_STOP_BITS,
     [GB_PHASE_MARKS] = GB_BIT(GB_PHASE_RUNNING) | GB_STOP_BITS,
@@ -210,7 +209,8 @@ static void close_stores(struct gb_runtime *r)
         gb_local_authority_deinit(&r->drainers[i].authority);
     }
     for (size_t i = 0; i < r->session_count; i++)
-        if (r->sessions[i].session != NULL) r->sessions[i].session->ops->free(r->sessions[i].session);
+        if (r->sessions[i].session != NULL)
+            r->sessions[i].session->ops->free(r->sessions[i].session);
     r->route_count = 0;
     r->drainer_count = 0;
     r->session_count = 0;
@@ -240,9 +240,12 @@ static void ended(struct gb_runtime *r)
 static void enter(struct gb_runtime *r, enum gb_runtime_phase phase)
 {
     static void (*const actions[GB_PHASES])(struct gb_runtime *) = {
-        [GB_PHASE_ROUTES] = stop_routes,     [GB_PHASE_DRAINERS] = stop_drainers,
-        [GB_PHASE_SESSIONS] = stop_sessions, [GB_PHASE_SENDERS] = close_senders,
-        [GB_PHASE_HTTP] = close_http,        [GB_PHASE_STORES] = close_stores,
+        [GB_PHASE_ROUTES] = stop_routes,
+        [GB_PHASE_DRAINERS] = stop_drainers,
+        [GB_PHASE_SESSIONS] = stop_sessions,
+        [GB_PHASE_SENDERS] = close_senders,
+        [GB_PHASE_HTTP] = close_http,
+        [GB_PHASE_STORES] = close_stores,
         [GB_PHASE_ENDED] = ended,
     };
     for (;;) {

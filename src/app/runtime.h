@@ -26,8 +26,8 @@ struct gb_err gb_runtime_new(const struct gb_runtime_cfg *cfg, struct gb_runtime
 void gb_runtime_start(struct gb_runtime *r);
 /* The sequence of spec 08 §3 under one deadline; `done` once, then gb_runtime_free. Stopping a runtime that never
  * started only closes it. */
-void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns, void (*done)(void *arg, struct gb_err result),
-                     void *arg);
+void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
+                     void (*done)(void *arg, struct gb_err result), void *arg);
 void gb_runtime_free(struct gb_runtime *r); /* after `done`; NULL ok */
 
 #endif

@@ -21,7 +21,7 @@
 
 enum gb_runtime_phase {
     GB_PHASE_BUILT = 0,
-    GB_PHASE_MARKS,    /* local tokens are read */
+    GB_PHASE_MARKS, /* local tokens are read */
     GB_PHASE_RUNNING,
     GB_PHASE_ROUTES,   /* intake has stopped, deliveries settle */
     GB_PHASE_DRAINERS, /* last batch of each partition */
@@ -91,7 +91,8 @@ struct gb_err gb_build_sessions(struct gb_runtime *r); /* build_sessions.c */
 struct gb_err gb_build_senders(struct gb_runtime *r);  /* build_senders.c */
 struct gb_err gb_build_routes(struct gb_runtime *r);   /* build_routes.c */
 struct gb_err gb_build_drainers(struct gb_runtime *r); /* build_routes.c, after the routes */
-struct gb_built_session *gb_runtime_session_of(struct gb_runtime *r, const struct gb_bp_session *bp);
+struct gb_built_session *gb_runtime_session_of(struct gb_runtime *r,
+                                               const struct gb_bp_session *bp);
 struct gb_sender *gb_runtime_sender_of(struct gb_runtime *r, const struct gb_bp_sender *bp);
 /* Something under the runtime became terminal. */
 void gb_runtime_fail(struct gb_runtime *r, struct gb_err cause);

@@ -13,7 +13,7 @@
 enum { FILTERS_MAX = 256 };
 
 struct seed {
-    char *text;       /* owns what the others point into */
+    char *text; /* owns what the others point into */
     const char *session_id;
     const char *filters[FILTERS_MAX];
     size_t count;
@@ -36,10 +36,12 @@ static struct gb_err split_filters(struct seed *s, char *list)
         char *comma = strchr(at, ',');
         if (comma != NULL) *comma = '\0';
         if (s->count == FILTERS_MAX)
-            return gb_err(GB_INVALID_CONFIG, "session %s: more than %d filters", s->session_id, FILTERS_MAX);
+            return gb_err(GB_INVALID_CONFIG, "session %s: more than %d filters", s->session_id,
+                          FILTERS_MAX);
         struct gb_err err = gb_mqtt_filter_check(gb_bytes_c(at));
         if (*at == '\0' || gb_failed(err))
-            return gb_err(GB_INVALID_CONFIG, "session %s: \"%s\" is not a filter", s->session_id, at);
+            return gb_err(GB_INVALID_CONFIG, "session %s: \"%s\" is not a filter", s->session_id,
+                          at);
         s->filters[s->count++] = at;
         at = comma == NULL ? NULL : comma + 1;
     }
@@ -76,10 +78,12 @@ static struct gb_err find_identity(const struct gb_blueprint *b, struct seed *s)
     if (bp == NULL)
         return gb_err(GB_INVALID_CONFIG, "session_id \"%s\" not found in sessions", s->session_id);
     if (bp->session_mode.value == GB_BP_EPHEMERAL)
-        return gb_err(GB_INVALID_CONFIG, "session %s is ephemeral and has no baseline", s->session_id);
+        return gb_err(GB_INVALID_CONFIG, "session %s is ephemeral and has no baseline",
+                      s->session_id);
     if (bp->mqtt.client_id_suffix.value == GB_BP_SUFFIX_HOSTNAME)
         return gb_err(GB_NOT_SUPPORTED,
-                      "session %s: seeding with client_id_suffix hostname is not supported yet; write the client_id in full",
+                      "session %s: seeding with client_id_suffix hostname is not supported yet; "
+                      "write the client_id in full",
                       s->session_id);
     struct gb_mqtt_endpoint endpoint;
     struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes_c(bp->mqtt.urls.items[0]), &endpoint);

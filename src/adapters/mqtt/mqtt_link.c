@@ -212,30 +212,59 @@ static void handle_packet(struct gb_mqtt_link *l, const struct gb_mqtt_packet *p
     }
 }
 
+/* v3.1.1 can't advertise a packet size: a PUBLISH above it is poison whose body is skipped as it
+ * streams in (spec 03 §13); everything else that large is refused. */
+static bool skip_oversized(struct gb_mqtt_link *l, struct gb_bytes rest,
+                           const struct gb_mqtt_frame *frame)
+{
+    struct gb_mqtt_publish p;
+    enum gb_mqtt_frame_result r = l->cfg.session->version == GB_MQTT_V311
+                                      ? gb_mqtt_decode_oversized(rest, frame, &p)
+                                      : GB_MQTT_FRAME_TOO_LARGE;
+    if (r == GB_MQTT_FRAME_NEED_MORE) return false;
+    if (r != GB_MQTT_FRAME_OK) {
+        reject(l, REASON_TOO_LARGE,
+               gb_err(GB_PROTOCOL_ERROR, "the broker sent a packet above the advertised %u bytes",
+                      l->cfg.packet_bytes_max));
+        return false;
+    }
+    l->skip_bytes = frame->size;
+    l->cfg.events->oversized(l->cfg.arg, p.qos, p.packet_id);
+    return true;
+}
+
+static bool decode_frame(struct gb_mqtt_link *l, enum gb_mqtt_frame_result r,
+                         const struct gb_mqtt_frame *frame, struct gb_mqtt_packet *out)
+{
+    struct gb_err err = r == GB_MQTT_FRAME_OK
+                            ? gb_mqtt_decode(frame, l->cfg.session->version, out)
+                            : gb_err(GB_PROTOCOL_ERROR, "the broker sent a malformed packet");
+    if (gb_failed(err)) reject(l, REASON_MALFORMED, err);
+    return !gb_failed(err);
+}
+
 /* Parses what is complete; answers how many bytes were used. */
 static size_t parse(struct gb_mqtt_link *l, struct gb_bytes in)
 {
     size_t used = 0;
     while (l->state == GB_MQTT_LINK_CONNECTING || l->state == GB_MQTT_LINK_UP) {
         struct gb_bytes rest = gb_bytes(in.data + used, in.size - used);
+        if (l->skip_bytes > 0) {
+            size_t n = l->skip_bytes < rest.size ? (size_t)l->skip_bytes : rest.size;
+            l->skip_bytes -= n;
+            used += n;
+            if (l->skip_bytes > 0) break;
+            continue;
+        }
         struct gb_mqtt_frame frame;
         struct gb_mqtt_packet packet;
         enum gb_mqtt_frame_result r = gb_mqtt_frame_next(rest, l->cfg.packet_bytes_max, &frame);
         if (r == GB_MQTT_FRAME_NEED_MORE) break;
         if (r == GB_MQTT_FRAME_TOO_LARGE) {
-            reject(l, REASON_TOO_LARGE,
-                   gb_err(GB_PROTOCOL_ERROR,
-                          "the broker sent a packet above the advertised %u bytes",
-                          l->cfg.packet_bytes_max));
-            break;
+            if (!skip_oversized(l, rest, &frame)) break;
+            continue;
         }
-        struct gb_err err = r == GB_MQTT_FRAME_OK
-                                ? gb_mqtt_decode(&frame, l->cfg.session->version, &packet)
-                                : gb_err(GB_PROTOCOL_ERROR, "malformed packet");
-        if (gb_failed(err)) {
-            reject(l, REASON_MALFORMED, err);
-            break;
-        }
+        if (!decode_frame(l, r, &frame, &packet)) break;
         used += frame.size;
         handle_packet(l, &packet);
     }
@@ -325,6 +354,7 @@ void gb_mqtt_link_open(struct gb_mqtt_link *l, const struct gb_mqtt_endpoint *en
     l->clean_start = clean_start;
     l->attempt_deadline_ns = deadline_ns;
     l->ping_sent_ns = 0;
+    l->skip_bytes = 0;
     l->last_tx_ns = now_of(l);
     l->last_rx_ns = now_of(l);
     const bool ws = endpoint->scheme == GB_MQTT_WS || endpoint->scheme == GB_MQTT_WSS;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "adapters/mqtt/mqtt_reason.h"
+#include "base/duration.h"
 #include "base/log.h"
 
 enum { CODE_UNKNOWN = 0xff, CODE_FAILURE = 0x80, CODE_NO_SUBSCRIPTION = 0x11 };

@@ -272,6 +272,7 @@ static void link_up(void *arg, const struct gb_mqtt_connack *ack)
     GB_LOG(GB_LOG_INFO, "mqtt connected", gb_lf_str("session_id", s->cfg.id),
            gb_lf_int("epoch", (int64_t)s->epoch),
            gb_lf_bool("session_present", ack->session_present));
+    gb_str_clear(&s->orphan_topic);
     gb_mqtt_acks_reset(&s->acks, ack->session_present && is_durable(s));
     gb_mqtt_inbound_connected(s->inbound);
     check_resumed(s, ack->session_present);
@@ -520,6 +521,7 @@ static void session_free(struct gb_session *base)
     gb_mqtt_acks_deinit(&s->acks);
     gb_mqtt_link_deinit(&s->link);
     gb_str_deinit(&s->urls_joined);
+    gb_str_deinit(&s->orphan_topic);
     free(s->endpoints);
     for (size_t i = 0; i < s->owned_count; i++) free(s->owned[i]);
     free(s->owned);

@@ -72,6 +72,7 @@ struct gb_mqtt_session {
     uint64_t recovery_ended_ns;
     uint64_t recovery_count;
     struct gb_log_limit poison_limit;
+    struct gb_str orphan_topic; /* unsubscribed last */
     /* replays of removed filters */
     struct gb_dlq_write replay_write;
     struct gb_dlq_entry *replay_entry;
