@@ -40,7 +40,7 @@ fuzz_one() {
     [[ ! -d $seeds ]] || args+=("$seeds")
     # shellcheck disable=SC2086  # `fixed` is a command with its option, or nothing
     if $fixed "build/fuzz/bin/${name}_fuzz" "${args[@]}" >"$out/log" 2>&1; then
-        echo "fuzz: $name: $(grep -E '^Done ' "$out/log" || echo done)"
+        echo "fuzz: $name: $(grep -E '^Done ' "$out/log" || echo 'ended')"
         return 0
     fi
     tail -n 60 "$out/log" >&2
