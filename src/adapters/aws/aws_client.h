@@ -24,6 +24,14 @@ void gb_aws_error_parse(int status, struct gb_bytes body, struct gb_bytes errort
                         struct gb_bytes query_error_header, struct gb_aws_error *out);
 /* True when either code equals `code` (case-insensitive). */
 bool gb_aws_error_is(const struct gb_aws_error *e, const char *code);
+/* The code to show to an operator: the new form, else the legacy one, else the status as text. */
+const char *gb_aws_error_code(const struct gb_aws_error *e);
+/* Throttling by code or status 429 (spec 04 A6, B10). */
+bool gb_aws_error_is_throttle(const struct gb_aws_error *e);
+/* ExpiredToken, ExpiredTokenException (spec 04 A5). */
+bool gb_aws_error_is_expired_token(const struct gb_aws_error *e);
+/* The codes that a wrong clock causes (spec 04 A2). */
+bool gb_aws_error_is_skew(const struct gb_aws_error *e);
 /* DynamoDB, SSM, STS mapping (spec 04 A6); services may give their own. */
 struct gb_err gb_aws_classify_default(const struct gb_aws_error *e);
 
@@ -40,6 +48,7 @@ struct gb_aws_client_cfg {
     uint32_t attempts_max;      /* 0 = 3 */
     struct gb_err (*classify)(const struct gb_aws_error *e);
 };
+/* GB_INVALID_CONFIG: the endpoint is no http(s) URL with a host. */
 struct gb_err gb_aws_client_new(const struct gb_aws_client_cfg *cfg, struct gb_aws_client **out);
 /* No call may be pending; NULL ok. */
 void gb_aws_client_free(struct gb_aws_client *c);
@@ -56,10 +65,13 @@ struct gb_aws_call {
     /* private */
     struct gb_aws_client *client;
     struct gb_http_request http;
+    struct gb_str headers; /* the texts that http.headers borrows */
     struct gb_op wait_credentials;
     struct gb_timer retry_timer;
+    uint64_t credentials_generation;
     bool token_refreshed, skew_corrected;
 };
+/* `call->body` is kept (moved out and back), so that a caller can reuse the struct and its memory. */
 void gb_aws_call_start(struct gb_aws_client *c, struct gb_aws_call *call, gb_done_fn *done, void *arg);
 void gb_aws_call_deinit(struct gb_aws_call *call); /* not while pending; accepts zeroed memory */
 

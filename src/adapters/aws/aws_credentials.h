@@ -41,6 +41,8 @@ void gb_aws_credentials_unref(struct gb_aws_credentials *c); /* cancels a refres
 bool gb_aws_credentials_current(struct gb_aws_credentials *c, struct gb_sigv4_credentials *out);
 /* Completes when a usable set is there (then `current` is true in `done`), or with the error. */
 void gb_aws_credentials_get(struct gb_aws_credentials *c, struct gb_op *op, gb_done_fn *done, void *arg);
+/* Changes with each new set, so that a late ExpiredToken answer does not throw the next set away. */
+uint64_t gb_aws_credentials_generation(const struct gb_aws_credentials *c);
 /* ExpiredToken*: the set is not to be used again; the next get refreshes. */
 void gb_aws_credentials_invalidate(struct gb_aws_credentials *c);
 

@@ -7,7 +7,8 @@
 /* Signature Version 4 (spec 04 A2): pure functions over one request.
  * Owns:   nothing; gb_sigv4_key caches a derived signing key by value.
  * Thread: one at a time for a key.
- * Errors: GB_UNAVAILABLE (out of memory). */
+ * Errors: GB_UNAVAILABLE (out of memory), GB_NOT_SUPPORTED (more than GB_SIGV4_HEADERS_MAX headers). */
+enum { GB_SIGV4_HEADERS_MAX = 64 };
 struct gb_sigv4_credentials {
     const char *access_key_id;
     const char *secret_access_key;
@@ -30,7 +31,8 @@ struct gb_sigv4_request {
 };
 /* Derived key, valid for one secret, date, region and service; re-derived when one of them changes. */
 struct gb_sigv4_key {
-    char scope[160]; /* private: date/region/service + access key id */
+    char scope[96];                         /* private: date/region/service/aws4_request */
+    uint8_t secret_sha256[GB_SHA256_SIZE]; /* private: a rotated secret derives anew */
     uint8_t key[GB_SHA256_SIZE];
     bool valid;
 };
