@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Wraps comments and formats every C file with the pinned clang-format; with --check only names the
-# files that differ.
+# files that differ: scripts/format.sh [--check] [file or folder...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-files() {
-    local folder
-    for folder in src tests bench; do
-        [[ ! -d $folder ]] || find "$folder" -name '*.[ch]' -print0
-    done
-}
+check=false
+if [[ ${1:-} == --check ]]; then
+    check=true
+    shift
+fi
+places=("$@")
+[[ $# -gt 0 ]] || for folder in src tests bench; do
+    [[ ! -d $folder ]] || places+=("$folder")
+done
 run() {
-    files | xargs -0 -r -n 20 -P "$(nproc)" "$@"
+    find "${places[@]}" -name '*.[ch]' -print0 | xargs -0 -r -n 20 -P "$(nproc)" "$@"
 }
 
-if [[ ${1:-} == --check ]]; then # scripts/tidy.py measures the width of comments
+if $check; then # scripts/tidy.py measures the width of comments
     run clang-format-14 --dry-run -Werror
 else
     run scripts/wrap.py

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plants violations of each rule of scripts/tidy.py in a scratch tree and expects them to be found."""
+"""Plants violations of each rule of scripts/tidy.py in a scratch tree and expects them to be found;
+wraps comments with scripts/wrap.py."""
 import pathlib
 import sys
 import tempfile
@@ -8,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
 sys.dont_write_bytecode = True
 import tidy  # noqa: E402
+import wrap  # noqa: E402
 
 HEADER = "/* Owns: nothing. Thread: any. Errors: none. */\n"
 TARGET = "tests/fuzz/x_fuzz.c"
@@ -121,6 +123,27 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(findings_of({**codec, TARGET: '#include "domain/x_json.h"\n'}), [])
         self.assertEqual(findings_of({"src/domain/y_decode.c": "", TARGET: "/* Covers: y_decode */\n"}), [])
         self.assertEqual(len(findings_of({**codec, TARGET: '#include "domain/xx_json.h"\n'})), 1)
+
+
+class WrapTest(unittest.TestCase):
+    def test_contract_keeps_its_hanging_indent(self):
+        words = " ".join(["word"] * 20)
+        self.assertEqual(wrap.wrap([f"/* Owns:   {words}", " *         and more.", " * Thread: any. */"]),
+                         ["/* Owns:   " + " ".join(["word"] * 18),
+                          " *         word word and more.",
+                          " * Thread: any. */"])
+
+    def test_comment_behind_code_moves_above(self):
+        comment = "/* " + "x" * 80 + " */"
+        self.assertEqual(wrap.wrap([f"    int a_number_of_things; {comment}"]),
+                         [f"    {comment}", "    int a_number_of_things;"])
+
+    def test_end_stays_with_its_last_word(self):
+        self.assertEqual(wrap.wrap(["/* " + "x" * 90 + " yyyyyy */"]), ["/* " + "x" * 90, " * yyyyyy */"])
+
+    def test_short_lines_and_long_code_stay(self):
+        lines = ["/* short */", "int f(" + "int a, " * 20 + "int b);", "/* " + "x" * 120 + " */"]
+        self.assertEqual(wrap.wrap(lines), lines)
 
 
 if __name__ == "__main__":
