@@ -37,11 +37,14 @@ fail:
 const char *gb_dead_letter_word(const struct gb_err *cause)
 {
     switch (cause->class_) {
-    case GB_CLASS_EXPIRED: return "expired";
-    case GB_CLASS_REJECTED: return "rejected";
+    case GB_CLASS_EXPIRED:
+        return "expired";
+    case GB_CLASS_REJECTED:
+        return "rejected";
     case GB_CLASS_NONE:
     case GB_CLASS_TRANSIENT:
-    case GB_CLASS_PERMANENT: break;
+    case GB_CLASS_PERMANENT:
+        break;
     }
     return "permanent";
 }

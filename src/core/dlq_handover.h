@@ -31,6 +31,7 @@ struct gb_dlq_handover_cfg {
 };
 void gb_dlq_handover_start(struct gb_dlq_handover *h, const struct gb_dlq_handover_cfg *cfg,
                            struct gb_dlq_entry *take_entry, gb_done_fn *done, void *arg);
-void gb_dlq_handover_deinit(struct gb_dlq_handover *h); /* only when not pending; accepts zeroed memory */
+void gb_dlq_handover_deinit(
+    struct gb_dlq_handover *h); /* only when not pending; accepts zeroed memory */
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "core/dead_letter.h"
+#include "core/send_ceiling.h"
 
 enum job_state { JOB_WAITING = 0, JOB_SENDING, JOB_DEAD_LETTER, JOB_SETTLING, JOB_ENDED };
 
@@ -17,6 +18,7 @@ struct job {
     struct job *next_in_group;
     enum job_state state;
     bool sent;
+    uint64_t hung_at_ns; /* while SENDING: when the sender counts as hung (spec 02 §6.1) */
     union {
         struct gb_send send;
         struct gb_outbox_settle settle;
@@ -36,6 +38,7 @@ struct gb_drain_batch {
     bool stopping, expired_budget;
     bool starting; /* start_ready is running: nested calls leave the rest to it */
     struct gb_timer budget;
+    struct gb_timer ceiling; /* one for all sends; finds the overdue by looking at them */
     struct gb_task finished;
     struct gb_drain_result result;
     gb_drain_done_fn *done;
@@ -56,8 +59,9 @@ static void end_job(struct job *j)
     struct gb_drain_batch *b = j->batch;
     job_set_state(j, JOB_ENDED);
     b->ended++;
-    if (b->ended == b->records->count) {
+    if (b->ended == b->records->count && !b->result.stalled) {
         gb_timer_stop(&b->budget);
+        gb_timer_stop(&b->ceiling);
         gb_reactor_defer(b->env.reactor, &b->finished);
     }
 }
@@ -255,8 +259,10 @@ static void start_job(struct job *j)
         return;
     }
     if (is_poison(j, now_ms)) {
-        terminal(j, gb_err(GB_POISON_MESSAGE, "claimed %u times without success within the replay budget",
-                           j->record->replay_count),
+        terminal(j,
+                 gb_err(GB_POISON_MESSAGE,
+                        "claimed %u times without success within the replay budget",
+                        j->record->replay_count),
                  "poison");
         return;
     }
@@ -272,8 +278,10 @@ static void start_job(struct job *j)
     j->work.send.envelope = j->record->envelope;
     j->work.send.address = j->record->address;
     j->work.send.batch = true;
-    j->work.send.op.deadline_ns = gb_reactor_now_ns(b->env.reactor) +
-                                  (uint64_t)j->target->cfg.policy.send_timeout_ns;
+    uint64_t now_ns = gb_reactor_now_ns(b->env.reactor);
+    j->work.send.op.deadline_ns = now_ns + (uint64_t)j->target->cfg.policy.send_timeout_ns;
+    j->hung_at_ns = now_ns + gb_send_ceiling_ns(&j->target->cfg.policy);
+    if (!gb_timer_running(&b->ceiling)) gb_timer_start(&b->ceiling, j->hung_at_ns);
     j->target->cfg.sender->ops->send(j->target->cfg.sender, &j->work.send, send_done, j);
 }
 
@@ -305,10 +313,30 @@ void gb_drain_batch_stop(struct gb_drain_batch *b)
     start_ready(b);
 }
 
+void gb_drain_batch_cancel(struct gb_drain_batch *b)
+{
+    gb_drain_batch_stop(b);
+    for (size_t i = 0; i < b->records->count; i++) {
+        struct job *j = &b->jobs[i];
+        if (j->state == JOB_SENDING) gb_op_cancel(&j->work.send.op);
+        if (j->state == JOB_DEAD_LETTER) gb_op_cancel(&j->work.handover.op);
+    }
+}
+
 static void finished(struct gb_task *t)
 {
     struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, finished);
     b->done(b->arg, &b->result);
+}
+
+/* The batch is abandoned: `done` runs now, not when its last record ends; nothing more is sent. */
+static void stall(struct gb_drain_batch *b)
+{
+    gb_drain_batch_stop(b);
+    b->result.stalled = true;
+    gb_timer_stop(&b->budget);
+    gb_timer_stop(&b->ceiling);
+    gb_reactor_defer(b->env.reactor, &b->finished);
 }
 
 /* First the working budget: what has not started is deferred. Then 30 s more: the batch is abandoned (spec 02 §7.4). */
@@ -321,8 +349,29 @@ static void budget_over(struct gb_timer *t)
         start_ready(b);
         return;
     }
-    b->result.stalled = true;
-    gb_reactor_defer(b->env.reactor, &b->finished);
+    stall(b);
+}
+
+/* A sender that ignores its deadline (spec 02 §6.1). A result that arrived together with the ceiling wins: its op is
+ * finished, only `done` is still to run. */
+static void ceiling_reached(struct gb_timer *t)
+{
+    struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, ceiling);
+    uint64_t now_ns = gb_reactor_now_ns(b->env.reactor);
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < b->records->count; i++) {
+        const struct job *j = &b->jobs[i];
+        if (j->state != JOB_SENDING || !gb_op_pending(&j->work.send.op)) continue;
+        if (j->hung_at_ns <= now_ns) {
+            GB_LOG(GB_LOG_ERROR, "a sender did not answer within its ceiling",
+                   gb_lf_str("route_id", j->target->route_id),
+                   gb_lf_str("binding_id", j->target->binding_id));
+            stall(b);
+            return;
+        }
+        if (j->hung_at_ns < next_ns) next_ns = j->hung_at_ns;
+    }
+    if (next_ns < UINT64_MAX) gb_timer_start(&b->ceiling, next_ns);
 }
 
 static struct gb_drain_target *find_target(const struct gb_drain_env *env,
@@ -354,7 +403,8 @@ static struct gb_err make_groups(struct gb_drain_batch *b)
         struct job *previous = NULL;
         if (j->record->ordering_key.size > 0) {
             previous = gb_map_get(&last_of_key, j->record->ordering_key);
-            size_t members = (size_t)(uintptr_t)gb_map_get(&size_of_key, j->record->ordering_key) + 1;
+            size_t members =
+                (size_t)(uintptr_t)gb_map_get(&size_of_key, j->record->ordering_key) + 1;
             if (members > b->longest_group) b->longest_group = members;
             err = gb_map_put(&last_of_key, j->record->ordering_key, j);
             if (!gb_failed(err))
@@ -389,6 +439,8 @@ struct gb_err gb_drain_batch_new(const struct gb_drain_env *env, const struct gb
     if (b->jobs == NULL) goto fail;
     err = gb_timer_init(&b->budget, env->reactor, budget_over);
     if (gb_failed(err)) goto fail;
+    err = gb_timer_init(&b->ceiling, env->reactor, ceiling_reached);
+    if (gb_failed(err)) goto fail;
     err = make_groups(b);
     if (gb_failed(err)) goto fail;
     *out = b;
@@ -406,18 +458,29 @@ void gb_drain_batch_start(struct gb_drain_batch *b, gb_drain_done_fn *done, void
     for (size_t i = 0; i < b->env.target_count; i++)
         if (b->env.targets[i].cfg.policy.send_timeout_ns > send_timeout_ns)
             send_timeout_ns = b->env.targets[i].cfg.policy.send_timeout_ns;
-    int64_t budget_ns = gb_drain_budget_ns(&b->env.policy, b->records->count, b->longest_group,
-                                           send_timeout_ns);
+    int64_t budget_ns =
+        gb_drain_budget_ns(&b->env.policy, b->records->count, b->longest_group, send_timeout_ns);
     gb_timer_start(&b->budget,
                    (uint64_t)gb_add_sat_i64((int64_t)gb_reactor_now_ns(b->env.reactor), budget_ns));
     start_ready(b);
+}
+
+bool gb_drain_batch_ended(const struct gb_drain_batch *b)
+{
+    return b->ended == b->records->count;
+}
+
+void gb_drain_batch_leave(struct gb_drain_batch *b)
+{
+    gb_timer_deinit(&b->budget);
+    gb_timer_deinit(&b->ceiling);
 }
 
 void gb_drain_batch_free(struct gb_drain_batch *b)
 {
     if (b == NULL) return;
     gb_task_cancel(&b->finished);
-    gb_timer_deinit(&b->budget);
+    gb_drain_batch_leave(b);
     gb_outbox_batch_free(b->records);
     free(b->jobs);
     free(b);

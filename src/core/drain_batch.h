@@ -34,9 +34,10 @@ struct gb_drain_env {
 };
 struct gb_drain_result {
     uint64_t claimed, sent, released, deferred;
-    bool stale;   /* STALE_FENCING_TOKEN was seen: wait for a new lease */
-    bool stalled; /* over its budget by 30 s */
-    bool left;    /* some records stayed claimed */
+    bool stale; /* STALE_FENCING_TOKEN was seen: wait for a new lease */
+    bool
+        stalled; /* over its budget by 30 s, or a send over its ceiling (spec 02 §6.1): no second call */
+    bool left; /* some records stayed claimed */
 };
 typedef void gb_drain_done_fn(void *arg, const struct gb_drain_result *result);
 
@@ -47,7 +48,12 @@ struct gb_err gb_drain_batch_new(const struct gb_drain_env *env, const struct gb
 void gb_drain_batch_start(struct gb_drain_batch *b, gb_drain_done_fn *done, void *arg);
 /* No new sends; what has not started is released. */
 void gb_drain_batch_stop(struct gb_drain_batch *b);
-/* Not after `stalled`: then operations are still out and the memory is abandoned on purpose. */
+/* The same, and what is with a sender or the DLQ is cancelled, then released. */
+void gb_drain_batch_cancel(struct gb_drain_batch *b);
+/* Every record reached its end: only then the batch may be freed. False after `stalled` until the last answer came. */
+bool gb_drain_batch_ended(const struct gb_drain_batch *b);
+/* Stops the timers of a batch that can't be freed, because operations are still out; its memory stays. */
+void gb_drain_batch_leave(struct gb_drain_batch *b);
 void gb_drain_batch_free(struct gb_drain_batch *b);
 
 #endif

@@ -43,9 +43,10 @@ struct gb_drainer {
     struct gb_outbox_expire expire;
     struct gb_outbox_stats stats;
     struct gb_drain_batch *batch;
-    bool found, drained_before, stopping, final_done;
+    bool found, drained_before, stopping;
+    bool woken; /* records became durable after this cycle's claim began */
     struct gb_op *stop_op;
-    bool stop_left;
+    bool stop_left, stop_overdue;
     struct gb_log_limit no_lease_limit;
     struct gb_metric *depth, *claimed_depth, *oldest_age, *claim_size, *latency, *depth_failures;
 };
@@ -121,6 +122,12 @@ static void init_metrics(struct gb_drainer *d)
                                 GB_DIMS({"session_id", d->session_id}));
 }
 
+static int64_t shortest_interval_ns(const struct gb_drainer *d)
+{
+    return d->cfg.policy.type == GB_DRAIN_FIXED ? d->cfg.policy.interval_ns
+                                                : d->cfg.policy.min_interval_ns;
+}
+
 struct gb_err gb_drainer_new(const struct gb_drainer_cfg *cfg, struct gb_drainer **out)
 {
     if (cfg->target_count == 0)
@@ -150,8 +157,7 @@ struct gb_err gb_drainer_new(const struct gb_drainer_cfg *cfg, struct gb_drainer
     if (gb_failed(err)) goto fail;
     init_metrics(d);
     d->batch_size = cfg->policy.batch_size;
-    d->interval_ns = cfg->policy.type == GB_DRAIN_FIXED ? cfg->policy.interval_ns
-                                                        : cfg->policy.min_interval_ns;
+    d->interval_ns = shortest_interval_ns(d);
     *out = d;
     return gb_ok();
 fail:
@@ -162,8 +168,15 @@ fail:
 void gb_drainer_free(struct gb_drainer *d)
 {
     if (d == NULL) return;
-    GB_ASSERT(d->batch == NULL);
     gb_timer_deinit(&d->timer);
+    if (d->batch != NULL) {
+        GB_ASSERT(d->state == DRAINER_STOPPED); /* stalled */
+        if (!gb_drain_batch_ended(d->batch)) {
+            gb_drain_batch_leave(d->batch);
+            return;
+        }
+        gb_drain_batch_free(d->batch);
+    }
     free_targets(d);
     free(d->partition);
     free(d->session_id);
@@ -188,9 +201,11 @@ static void finish_stop(struct gb_drainer *d)
     d->stop_op = NULL;
     gb_timer_stop(&d->timer);
     set_state(d, DRAINER_STOPPED);
-    gb_op_finish(op, d->stop_left ? gb_err(GB_TIMEOUT, "outbox partition %s: records were left for the next start",
-                                           d->partition)
-                                  : gb_ok());
+    gb_op_finish(op, d->stop_left
+                         ? gb_err(GB_TIMEOUT,
+                                  "outbox partition %s: records were left for the next start",
+                                  d->partition)
+                         : gb_ok());
 }
 
 /* Polls are one interval apart, counted from the start of the cycle; after trouble at least 5 s from now. */
@@ -201,7 +216,9 @@ static void wait_next(struct gb_drainer *d)
         finish_stop(d);
         return;
     }
-    d->interval_ns = gb_drain_next_interval_ns(&d->cfg.policy, d->interval_ns, d->found);
+    d->interval_ns = d->woken ? shortest_interval_ns(d)
+                              : gb_drain_next_interval_ns(&d->cfg.policy, d->interval_ns, d->found);
+    d->woken = false;
     uint64_t next_ns =
         d->cycle_started_ns + (uint64_t)gb_drain_jitter_ns(d->interval_ns, d->cfg.reactor);
     if (next_ns < d->not_before_ns) next_ns = d->not_before_ns;
@@ -211,12 +228,13 @@ static void wait_next(struct gb_drainer *d)
 
 void gb_drainer_wake(struct gb_drainer *d)
 {
+    if (d->state != DRAINER_IDLE) d->woken = true; /* this cycle may have looked too early */
     if (d->state != DRAINER_IDLE || d->stopping || !gb_timer_running(&d->timer)) return;
-    int64_t shortest_ns = d->cfg.policy.type == GB_DRAIN_FIXED ? d->cfg.policy.interval_ns
-                                                               : d->cfg.policy.min_interval_ns;
+    int64_t shortest_ns = shortest_interval_ns(d);
     if (d->interval_ns <= shortest_ns) return; /* already as soon as it may be */
     d->interval_ns = shortest_ns;
-    uint64_t next_ns = d->cycle_started_ns + (uint64_t)gb_drain_jitter_ns(shortest_ns, d->cfg.reactor);
+    uint64_t next_ns =
+        d->cycle_started_ns + (uint64_t)gb_drain_jitter_ns(shortest_ns, d->cfg.reactor);
     if (next_ns < d->not_before_ns) next_ns = d->not_before_ns;
     if (next_ns < now_of(d)) next_ns = now_of(d);
     gb_timer_start(&d->timer, next_ns);
@@ -253,7 +271,7 @@ static void expire_done(struct gb_op *op, void *arg)
                                      GB_DIMS({"route_id", d->env.targets[0].route_id},
                                              {"session_id", d->session_id})),
                       d->expire.expired);
-    if (gb_failed(op->result))
+    if (gb_failed(op->result) && op->result.code != GB_CANCELLED)
         GB_LOG(GB_LOG_WARN, "outbox expiry sweep failed; it is tried again in a minute",
                gb_lf_str("partition", d->partition), gb_lf_err(&op->result));
     claim_next(d);
@@ -293,6 +311,10 @@ static void cycle(struct gb_timer *t)
 static void stats_done(struct gb_op *op, void *arg)
 {
     struct gb_drainer *d = arg;
+    if (op->result.code == GB_CANCELLED) {
+        wait_next(d); /* stopping */
+        return;
+    }
     if (gb_failed(op->result)) {
         gb_metric_add(d->depth_failures, 1);
         gb_metric_clear(d->depth);
@@ -313,7 +335,7 @@ static void stats_done(struct gb_op *op, void *arg)
 static void count_depth(struct gb_drainer *d)
 {
     if (d->state != DRAINER_COUNTING) set_state(d, DRAINER_COUNTING);
-    if (now_of(d) < d->next_count_ns) {
+    if (d->stop_overdue || now_of(d) < d->next_count_ns) {
         wait_next(d);
         return;
     }
@@ -329,7 +351,8 @@ static void adapt_batch_size(struct gb_drainer *d, const struct gb_drain_result 
 {
     const struct gb_drain_policy *p = &d->cfg.policy;
     if (r->claimed >= d->batch_size && r->sent == r->claimed) {
-        d->batch_size = d->batch_size > p->max_batch_size / 2 ? p->max_batch_size : d->batch_size * 2;
+        d->batch_size =
+            d->batch_size > p->max_batch_size / 2 ? p->max_batch_size : d->batch_size * 2;
     } else if (r->sent == 0) {
         d->batch_size /= 2;
     }
@@ -345,10 +368,15 @@ static void batch_done(void *arg, const struct gb_drain_result *result)
                                      GB_DIMS({"session_id", d->session_id},
                                              {"route_id", d->env.targets[0].route_id})),
                       1);
-        set_state(d, DRAINER_STOPPED);
+        d->stop_left = true;
+        if (d->stop_op != NULL)
+            finish_stop(d);
+        else
+            set_state(d, DRAINER_STOPPED);
         if (d->cfg.stalled != NULL)
             d->cfg.stalled(d->cfg.arg, d->partition,
-                           gb_err(GB_TIMEOUT, "a drain batch of partition %s overran its budget by 30 s",
+                           gb_err(GB_TIMEOUT,
+                                  "a drain batch of partition %s overran its budget by 30 s",
                                   d->partition));
         return; /* senders still hold parts of the batch: it is left alone on purpose */
     }
@@ -357,7 +385,7 @@ static void batch_done(void *arg, const struct gb_drain_result *result)
     d->drained_before = true;
     if (r.released > 0 || r.left || r.stale) {
         d->not_before_ns = now_of(d) + trouble_floor_ns;
-        d->stop_left = d->stopping;
+        if (d->stopping) d->stop_left = true;
     }
     adapt_batch_size(d, &r);
     gb_metric_time(d->latency, (int64_t)(now_of(d) - d->cycle_started_ns));
@@ -378,14 +406,16 @@ static void claim_done(struct gb_op *op, void *arg)
         if (!gb_failed(err)) {
             set_state(d, DRAINER_SENDING);
             gb_drain_batch_start(d->batch, batch_done, d);
+            if (d->stop_overdue) gb_drain_batch_cancel(d->batch);
             return;
         }
     }
     gb_outbox_batch_free(records);
     if (gb_failed(err)) {
         d->not_before_ns = now_of(d) + trouble_floor_ns;
-        GB_LOG(GB_LOG_ERROR, "outbox claim failed", gb_lf_str("partition", d->partition),
-               gb_lf_err(&err));
+        if (err.code != GB_CANCELLED)
+            GB_LOG(GB_LOG_ERROR, "outbox claim failed", gb_lf_str("partition", d->partition),
+                   gb_lf_err(&err));
         wait_next(d);
         return;
     }
@@ -394,11 +424,12 @@ static void claim_done(struct gb_op *op, void *arg)
 
 static void claim_next(struct gb_drainer *d)
 {
-    if (!any_ready(d)) {
+    if (d->stop_overdue || !any_ready(d)) {
         wait_next(d);
         return;
     }
     set_state(d, DRAINER_CLAIMING);
+    d->woken = false;
     memset(&d->claim, 0, sizeof d->claim);
     d->claim.partition = d->env.partition;
     d->claim.token = d->token;
@@ -411,7 +442,25 @@ static void stop_deadline(struct gb_timer *t)
 {
     struct gb_drainer *d = GB_CONTAINER_OF(t, struct gb_drainer, timer);
     d->stop_left = true;
-    if (d->batch != NULL) gb_drain_batch_stop(d->batch);
+    d->stop_overdue = true;
+    switch (d->state) {
+    case DRAINER_SENDING:
+        gb_drain_batch_cancel(d->batch);
+        break;
+    case DRAINER_EXPIRING:
+        gb_op_cancel(&d->expire.op);
+        break;
+    case DRAINER_CLAIMING:
+        gb_op_cancel(&d->claim.op);
+        break;
+    case DRAINER_COUNTING:
+        gb_op_cancel(&d->stats.op);
+        break;
+    case DRAINER_IDLE:
+    case DRAINER_STOPPED:
+    case DRAINER_STATES:
+        break;
+    }
 }
 
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg)

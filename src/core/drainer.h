@@ -32,7 +32,7 @@ struct gb_drainer_cfg {
     struct gb_outbox *outbox;
     struct gb_dlq *dlq; /* may be NULL */
     struct gb_authority authority;
-    /* A batch overran its budget by 30 s (spec 02 §7.4): the process must end. */
+    /* A batch overran its budget by 30 s (spec 02 §7.4) or a sender its ceiling (§6.1): the process must end. */
     void (*stalled)(void *arg, const char *partition, struct gb_err cause);
     void *arg;
 };
@@ -44,7 +44,8 @@ void gb_drainer_wake(struct gb_drainer *d);
 /* One final drain if it drained before, holds authority and the destination is ready, at most max_timeout and
  * op.deadline_ns; then completes. GB_TIMEOUT when work had to be left claimed or pending. */
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg);
-void gb_drainer_free(struct gb_drainer *d); /* never started, or stop completed; NULL ok */
+/* Never started, or stop completed; NULL ok. A stalled drainer whose operations are still out keeps its memory. */
+void gb_drainer_free(struct gb_drainer *d);
 
 /* The local token of a standalone bridge (spec 02 §2.4): version = stored mark + 1 at every start.
  * gb_local_authority_start reads the mark (op result: GB_OK or the store's error); until then there is no authority. */

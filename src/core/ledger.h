@@ -17,7 +17,8 @@ struct gb_err gb_ledger_new(size_t entries_max, struct gb_ledger **out); /* 0 = 
 void gb_ledger_free(struct gb_ledger *l);
 uint32_t gb_ledger_attempts(const struct gb_ledger *l, const struct gb_envelope *e);
 void gb_ledger_charge(struct gb_ledger *l, const struct gb_envelope *e);
-void gb_ledger_forget(struct gb_ledger *l, const struct gb_envelope *e); /* after a successful source ack */
+void gb_ledger_forget(struct gb_ledger *l,
+                      const struct gb_envelope *e); /* after a successful source ack */
 size_t gb_ledger_size(const struct gb_ledger *l);
 /* False: the identity is marked generated and there is no dedup or idempotency key (spec 02 §5.2 "uncountable"). */
 bool gb_ledger_countable(const struct gb_envelope *e);

@@ -19,15 +19,17 @@ static const uint16_t exits[] = {
                        GB_BIT(GB_FLIGHT_SETTLING) | GB_BIT(GB_FLIGHT_FREE),
     [GB_FLIGHT_SENDING] = GB_BIT(GB_FLIGHT_WAITING) | GB_BIT(GB_FLIGHT_DEAD_LETTER) |
                           GB_BIT(GB_FLIGHT_SETTLING) | GB_BIT(GB_FLIGHT_FREE),
-    [GB_FLIGHT_WAITING] = GB_BIT(GB_FLIGHT_SENDING) | GB_BIT(GB_FLIGHT_PERSISTING) |
-                          GB_BIT(GB_FLIGHT_FREE),
+    [GB_FLIGHT_WAITING] =
+        GB_BIT(GB_FLIGHT_SENDING) | GB_BIT(GB_FLIGHT_PERSISTING) | GB_BIT(GB_FLIGHT_FREE),
     [GB_FLIGHT_DEPTH] = GB_BIT(GB_FLIGHT_DEPTH) | GB_BIT(GB_FLIGHT_PERSISTING) |
                         GB_BIT(GB_FLIGHT_DEAD_LETTER) | GB_BIT(GB_FLIGHT_SETTLING) |
                         GB_BIT(GB_FLIGHT_FREE),
     [GB_FLIGHT_PERSISTING] = GB_BIT(GB_FLIGHT_WAITING) | GB_BIT(GB_FLIGHT_DEAD_LETTER) |
                              GB_BIT(GB_FLIGHT_SETTLING) | GB_BIT(GB_FLIGHT_FREE),
     [GB_FLIGHT_DEAD_LETTER] = GB_BIT(GB_FLIGHT_SETTLING) | GB_BIT(GB_FLIGHT_FREE),
-    [GB_FLIGHT_SETTLING] = GB_BIT(GB_FLIGHT_FREE),
+    /* Not only FREE: the source may say that it can't take the message back. */
+    [GB_FLIGHT_SETTLING] =
+        GB_BIT(GB_FLIGHT_DEAD_LETTER) | GB_BIT(GB_FLIGHT_SETTLING) | GB_BIT(GB_FLIGHT_FREE),
 };
 
 void gb_flight_set_state(struct gb_flight *f, enum gb_flight_state next)
@@ -89,6 +91,12 @@ static void init_metrics(struct gb_route *r)
                                          GB_DIMS({"route_id", r->id}));
 }
 
+/* A flight's timer gets its meaning when it is started: the retry delay, or the send's ceiling. */
+static void no_meaning_yet(struct gb_timer *t)
+{
+    GB_ASSERT(t->fire != no_meaning_yet);
+}
+
 static struct gb_err init_flights(struct gb_route *r)
 {
     uint32_t count = r->cfg.policy.max_in_flight;
@@ -97,7 +105,7 @@ static struct gb_err init_flights(struct gb_route *r)
     for (uint32_t i = 0; i < count; i++) {
         struct gb_flight *f = &r->flights[i];
         f->route = r;
-        struct gb_err err = gb_timer_init(&f->timer, r->cfg.reactor, NULL);
+        struct gb_err err = gb_timer_init(&f->timer, r->cfg.reactor, no_meaning_yet);
         if (gb_failed(err)) return err;
         gb_list_push(&r->free, &f->node);
     }
@@ -201,7 +209,8 @@ static void run_pipeline(struct gb_flight *f)
         return;
     }
     if (gb_envelope_expired(f->envelope, gb_reactor_wall_ms(r->cfg.reactor))) {
-        gb_flight_terminal(f, NULL, gb_err(GB_MESSAGE_EXPIRED, "the message expired before dispatch"));
+        gb_flight_terminal(f, NULL,
+                           gb_err(GB_MESSAGE_EXPIRED, "the message expired before dispatch"));
         return;
     }
     if (r->cfg.delivery_mode == GB_SHARED_OUTBOX)
@@ -242,17 +251,19 @@ static void resume_receiver(struct gb_task *t)
     }
 }
 
-static void maybe_stopped(struct gb_route *r)
+void gb_route_maybe_stopped(struct gb_route *r)
 {
-    if (r->stop_op == NULL || r->in_flight > 0) return;
+    if (r->stop_op == NULL || r->in_flight > 0 || r->depth_queries > 0) return;
     struct gb_op *op = r->stop_op;
     r->stop_op = NULL;
     gb_timer_stop(&r->stop_timer);
-    gb_op_finish(op, r->left_unsettled
-                         ? gb_err(GB_TIMEOUT,
-                                  "route %s: deliveries were cancelled at the deadline; their source keeps them",
-                                  r->id)
-                         : gb_ok());
+    gb_op_finish(
+        op,
+        r->left_unsettled
+            ? gb_err(GB_TIMEOUT,
+                     "route %s: deliveries were cancelled at the deadline; their source keeps them",
+                     r->id)
+            : gb_ok());
 }
 
 void gb_flight_release(struct gb_flight *f)
@@ -266,7 +277,7 @@ void gb_flight_release(struct gb_flight *f)
     gb_list_push_front(&r->free, &f->node);
     r->in_flight--;
     if (r->blocked) gb_reactor_defer(r->cfg.reactor, &r->resume);
-    maybe_stopped(r);
+    gb_route_maybe_stopped(r);
 }
 
 void gb_route_wedge(struct gb_route *r, struct gb_err cause)
@@ -275,7 +286,7 @@ void gb_route_wedge(struct gb_route *r, struct gb_err cause)
     r->wedged = true;
     GB_LOG(GB_LOG_ERROR, "route wedged: intake stopped, the process must be restarted",
            gb_lf_str("route_id", r->id), gb_lf_err(&cause));
-    r->cfg.receiver->ops->stop(r->cfg.receiver);
+    if (!r->stopping) r->cfg.receiver->ops->stop(r->cfg.receiver);
     if (r->cfg.wedged != NULL) r->cfg.wedged(r->cfg.arg, r->id, cause);
 }
 
@@ -283,13 +294,20 @@ void gb_route_wedge(struct gb_route *r, struct gb_err cause)
 static void cancel_flight(struct gb_flight *f)
 {
     switch (f->state) {
-    case GB_FLIGHT_SENDING: gb_flight_cancel_send(f); break;
+    case GB_FLIGHT_SENDING:
+        gb_flight_cancel_send(f);
+        break;
     case GB_FLIGHT_WAITING:
     case GB_FLIGHT_DEPTH:
-    case GB_FLIGHT_PERSISTING: gb_flight_cancel_store(f); break;
-    case GB_FLIGHT_DEAD_LETTER: gb_op_cancel(&f->work.handover.op); break;
+    case GB_FLIGHT_PERSISTING:
+        gb_flight_cancel_store(f);
+        break;
+    case GB_FLIGHT_DEAD_LETTER:
+        gb_op_cancel(&f->work.handover.op);
+        break;
     case GB_FLIGHT_FREE:
-    case GB_FLIGHT_SETTLING: break;
+    case GB_FLIGHT_SETTLING:
+        break;
     }
 }
 
@@ -303,6 +321,8 @@ static void stop_deadline(struct gb_timer *t)
         cancel_flight(GB_CONTAINER_OF(n, struct gb_flight, node));
         n = next;
     }
+    for (size_t i = 0; i < r->partition_count; i++)
+        if (r->partitions[i].querying) gb_op_cancel(&r->partitions[i].depth.op);
 }
 
 void gb_route_stop(struct gb_route *r, struct gb_op *op, gb_done_fn *done, void *arg)
@@ -313,5 +333,5 @@ void gb_route_stop(struct gb_route *r, struct gb_op *op, gb_done_fn *done, void 
     if (r->started && !r->wedged) r->cfg.receiver->ops->stop(r->cfg.receiver);
     r->stop_op = op;
     gb_timer_start(&r->stop_timer, op->deadline_ns);
-    maybe_stopped(r);
+    gb_route_maybe_stopped(r);
 }

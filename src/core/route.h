@@ -20,9 +20,10 @@ struct gb_route;
 struct gb_route_binding {
     const char *id;
     struct gb_sender *sender;
-    const char *address;    /* template (domain/address.h) */
-    const char *session_id; /* effective session (spec 02 §2.4), NULL or "": partition BINDING#<id> */
-    bool mqtt;              /* destination rule of spec 02 §8.3 for the expanded address */
+    const char *address; /* template (domain/address.h) */
+    const char
+        *session_id; /* effective session (spec 02 §2.4), NULL or "": partition BINDING#<id> */
+    bool mqtt;       /* destination rule of spec 02 §8.3 for the expanded address */
 };
 struct gb_route_cfg {
     const char *id;

@@ -2,23 +2,20 @@
 
 #include "base/log.h"
 #include "core/route_flight.h"
+#include "core/send_ceiling.h"
 
 /* direct_hold (spec 02 §6): the source message is held until the destination accepted. */
 
 static void start_send(struct gb_flight *f);
 static void send_done(struct gb_op *op, void *arg);
 
-/* Spec 02 §6.1: a sender that ignores its deadline gets this long before its binding counts as hung. */
-static uint64_t hung_after_ns(const struct gb_policy *p)
-{
-    int64_t grace_ns = p->send_timeout_ns < 5 * GB_SEC ? p->send_timeout_ns : 5 * GB_SEC;
-    return (uint64_t)gb_add_sat_i64(p->send_timeout_ns, grace_ns);
-}
-
+/* Spec 02 §6.1: the sender ignores its deadline. A result that arrives together with the ceiling wins: its op is
+ * finished, only `done` is still to run. */
 static void ceiling_reached(struct gb_timer *t)
 {
     struct gb_flight *f = GB_CONTAINER_OF(t, struct gb_flight, timer);
     struct gb_route *r = f->route;
+    if (!gb_op_pending(&f->work.send.op)) return;
     r->targets[0].hung = true;
     gb_route_wedge(r, gb_err(GB_TIMEOUT, "sender of binding %s did not answer within its ceiling",
                              r->targets[0].id));
@@ -33,8 +30,9 @@ void gb_flight_send(struct gb_flight *f)
 {
     struct gb_route *r = f->route;
     if (r->target_count != 1 && r->cfg.every_binding) {
-        gb_flight_terminal(f, NULL, gb_err(GB_INTERNAL, "direct_hold got %zu plans for one message",
-                                           r->target_count));
+        gb_flight_terminal(
+            f, NULL,
+            gb_err(GB_INTERNAL, "direct_hold got %zu plans for one message", r->target_count));
         return;
     }
     f->first_try_ns = gb_reactor_now_ns(r->cfg.reactor);
@@ -59,13 +57,17 @@ static void start_send(struct gb_flight *f)
     struct gb_route *r = f->route;
     const struct gb_policy *p = &r->cfg.policy;
     uint64_t now_ns = gb_reactor_now_ns(r->cfg.reactor);
+    if (r->targets[0].hung) { /* no second send starts (spec 02 §6.1) */
+        gb_flight_abandon(f);
+        return;
+    }
     gb_flight_set_state(f, GB_FLIGHT_SENDING);
     f->tries++;
     f->work.send.envelope = f->envelope;
     f->work.send.batch = false;
     f->work.send.op.deadline_ns = now_ns + (uint64_t)p->send_timeout_ns;
     f->timer.fire = ceiling_reached;
-    gb_timer_start(&f->timer, now_ns + hung_after_ns(p));
+    gb_timer_start(&f->timer, now_ns + gb_send_ceiling_ns(p));
     r->targets[0].sender->ops->send(r->targets[0].sender, &f->work.send, send_done, f);
 }
 

@@ -36,7 +36,8 @@ struct gb_flight {
     uint64_t started_ns;          /* emit */
     uint64_t first_try_ns;        /* start of the first send or persist */
     uint32_t tries;               /* sends or persists of this delivery */
-    struct gb_err last;           /* last failure */
+    struct gb_err last;           /* why the delivery is being handed back */
+    size_t depth_leg;             /* legs before this one were found under capacity */
     struct gb_timer timer;        /* retry delay, or the send's ceiling */
     struct gb_str address;        /* expanded, direct_hold */
     bool acked;                   /* the settlement in progress is an acknowledge */
@@ -45,7 +46,7 @@ struct gb_flight {
         struct gb_send send;
         struct gb_outbox_persist persist;
         struct gb_dlq_handover handover;
-    } work; /* one at a time, by state */
+    } work;                           /* one at a time, by state */
     struct gb_outbox_record *records; /* binding_count, shared_outbox */
     struct gb_flight_leg *legs;
 };
@@ -80,6 +81,7 @@ struct gb_route {
     struct gb_list free;
     struct gb_list busy;
     uint32_t in_flight;
+    uint32_t depth_queries; /* with the store */
     bool started, stopping, cancelling, wedged, blocked, left_unsettled;
     struct gb_op *stop_op;
     struct gb_timer stop_timer;
@@ -93,6 +95,8 @@ struct gb_route {
 void gb_flight_set_state(struct gb_flight *f, enum gb_flight_state next);
 void gb_flight_release(struct gb_flight *f); /* back to the pool; the delivery is gone */
 void gb_route_wedge(struct gb_route *r, struct gb_err cause);
+/* Completes a stop once nothing is in flight and no query is out. */
+void gb_route_maybe_stopped(struct gb_route *r);
 /* route_direct.c */
 void gb_flight_send(struct gb_flight *f);
 void gb_flight_cancel_send(struct gb_flight *f);

@@ -24,7 +24,10 @@ static struct gb_err add_partition(struct gb_route *r, struct gb_route_target *t
     struct gb_str name = {0};
     gb_outbox_partition(&name, gb_bytes_c(t->session_id), gb_bytes_c(t->id));
     struct gb_err err = gb_str_check(&name, "partition name");
-    if (gb_failed(err)) return err;
+    if (gb_failed(err)) {
+        gb_str_deinit(&name);
+        return err;
+    }
     t->partition = partition_of(r, gb_str_bytes(&name));
     if (t->partition != NULL) {
         gb_str_deinit(&name);
@@ -108,6 +111,7 @@ void gb_flight_store(struct gb_flight *f)
 {
     struct gb_route *r = f->route;
     f->first_try_ns = gb_reactor_now_ns(r->cfg.reactor);
+    f->depth_leg = 0;
     strip_counters(f->envelope);
     for (size_t i = 0; i < leg_count(r); i++) {
         struct gb_err err = build_record(f, i);
@@ -130,16 +134,17 @@ static void depth_done(struct gb_op *op, void *arg)
     uint64_t now_ns = gb_reactor_now_ns(r->cfg.reactor);
     bool full = !gb_failed(err) && p->depth.pending >= r->cfg.policy.max_outbox_depth;
     p->querying = false;
-    p->under_until_ns = gb_failed(err) || full ? 0 : now_ns + (uint64_t)r->cfg.policy.depth_cache_ttl_ns;
+    r->depth_queries--;
+    p->under_until_ns =
+        gb_failed(err) || full ? 0 : now_ns + (uint64_t)r->cfg.policy.depth_cache_ttl_ns;
     const struct gb_dimension partition = {"partition", p->name.data};
-    if (gb_failed(err))
-        gb_metric_add(gb_metrics_get(r->cfg.metrics, GB_METRIC_COUNTER, "OutboxDepthFailures",
-                                     &partition, 1),
-                      1);
-    else
-        gb_metric_set(
-            gb_metrics_get(r->cfg.metrics, GB_METRIC_GAUGE, "OutboxDepth", &partition, 1),
-            (double)p->depth.pending);
+    if (gb_failed(err) && err.code != GB_CANCELLED)
+        gb_metric_add(
+            gb_metrics_get(r->cfg.metrics, GB_METRIC_COUNTER, "OutboxDepthFailures", &partition, 1),
+            1);
+    else if (!gb_failed(err))
+        gb_metric_set(gb_metrics_get(r->cfg.metrics, GB_METRIC_GAUGE, "OutboxDepth", &partition, 1),
+                      (double)p->depth.pending);
     struct gb_list waiting;
     gb_list_init(&waiting);
     gb_list_splice(&waiting, &p->waiting);
@@ -149,15 +154,21 @@ static void depth_done(struct gb_op *op, void *arg)
         if (r->cancelling)
             gb_flight_abandon(f);
         else if (full)
-            gb_flight_hand_back(f, gb_err(GB_UNAVAILABLE, "outbox partition %s holds %llu records, max_outbox_depth is %llu",
-                                          p->name.data, (unsigned long long)p->depth.pending,
-                                          (unsigned long long)r->cfg.policy.max_outbox_depth),
-                                FULL_DELAY_S * GB_SEC);
+            gb_flight_hand_back(
+                f,
+                gb_err(GB_UNAVAILABLE,
+                       "outbox partition %s holds %llu records, max_outbox_depth is %llu",
+                       p->name.data, (unsigned long long)p->depth.pending,
+                       (unsigned long long)r->cfg.policy.max_outbox_depth),
+                FULL_DELAY_S * GB_SEC);
         else if (gb_failed(err))
             gb_flight_hand_back(f, err, QUERY_FAILED_DELAY_S * GB_SEC);
-        else
+        else {
+            f->depth_leg++;
             check_depth(f);
+        }
     }
+    gb_route_maybe_stopped(r);
 }
 
 static void query_depth(struct gb_route_partition *p)
@@ -165,6 +176,7 @@ static void query_depth(struct gb_route_partition *p)
     struct gb_route *r = p->route;
     if (p->querying) return;
     p->querying = true;
+    r->depth_queries++;
     memset(&p->depth, 0, sizeof p->depth);
     p->depth.partition = gb_str_bytes(&p->name);
     p->depth.limit = r->cfg.policy.max_outbox_depth + 1;
@@ -173,14 +185,15 @@ static void query_depth(struct gb_route_partition *p)
     r->cfg.outbox->ops->depth(r->cfg.outbox, &p->depth, depth_done, p);
 }
 
-/* Every distinct partition must be believed under capacity (spec 02 §7.1 item 2). Half way through a cached answer's
- * life it is asked again in the background, so that a busy route does not stand still once per cache life. */
+/* Every distinct partition must be believed under capacity (spec 02 §7.1 item 2); one that was for this delivery is not
+ * asked again, or a store slower than the cache's life would keep a fan-out asking for ever. Half way through a cached
+ * answer's life it is asked again in the background, so that a busy route does not stand still once per cache life. */
 static void check_depth(struct gb_flight *f)
 {
     struct gb_route *r = f->route;
     uint64_t now_ns = gb_reactor_now_ns(r->cfg.reactor);
-    for (size_t i = 0; i < leg_count(r); i++) {
-        struct gb_route_partition *p = r->targets[i].partition;
+    for (; f->depth_leg < leg_count(r); f->depth_leg++) {
+        struct gb_route_partition *p = r->targets[f->depth_leg].partition;
         if (now_ns >= p->under_until_ns) {
             gb_flight_set_state(f, GB_FLIGHT_DEPTH);
             gb_list_push(&p->waiting, &f->depth_node);

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/log.h"
 #include "core/dead_letter.h"
 #include "core/route_flight.h"
@@ -12,6 +14,12 @@ static void settled(void *arg, struct gb_err result)
 {
     struct gb_flight *f = arg;
     struct gb_route *r = f->route;
+    if (!f->acked && result.code == GB_NOT_SUPPORTED && !r->cancelling) {
+        f->delivery->can_retry = false; /* so it is asked once only */
+        struct gb_err cause = f->last;
+        dead_letter(f, NULL, cause, "retry_unsupported");
+        return;
+    }
     if (result.code == GB_OK && f->acked) {
         gb_metric_time(r->metrics.e2e_latency,
                        (int64_t)(gb_reactor_now_ns(r->cfg.reactor) - f->started_ns));
@@ -39,9 +47,10 @@ void gb_flight_abandon(struct gb_flight *f)
     gb_flight_release(f);
 }
 
-static void hand_back(struct gb_flight *f, int64_t delay_ns)
+static void hand_back(struct gb_flight *f, const struct gb_err *cause, int64_t delay_ns)
 {
     gb_flight_set_state(f, GB_FLIGHT_SETTLING);
+    f->last = *cause;
     f->delivery->ops->retry(f->delivery, delay_ns, settled, f);
 }
 
@@ -74,7 +83,7 @@ void gb_flight_hand_back(struct gb_flight *f, struct gb_err cause, int64_t delay
     if (f->route->cancelling || cause.code == GB_CANCELLED) {
         gb_flight_abandon(f);
     } else if (f->delivery->can_retry) {
-        hand_back(f, delay_ns);
+        hand_back(f, &cause, delay_ns);
     } else {
         dead_letter(f, NULL, cause, "retry_unsupported");
     }
@@ -105,6 +114,9 @@ void gb_flight_recover(struct gb_flight *f, struct gb_err cause)
         dead_letter(f, NULL, cause, "retry_unsupported");
         return;
     }
+    /* The attempt that just failed, so before its charge (spec 02 §5.1). */
+    int64_t delay_ns = gb_backoff_delay_ns(&r->cfg.policy.backoff, effective_attempt(f) + 1,
+                                           cause.retry_after_ns, r->cfg.reactor);
     if (f->delivery->receive_count == 0) {
         if (!gb_ledger_countable(f->envelope)) {
             dead_letter(f, NULL, cause, "unstable_identity");
@@ -112,8 +124,7 @@ void gb_flight_recover(struct gb_flight *f, struct gb_err cause)
         }
         gb_ledger_charge(r->cfg.ledger, f->envelope);
     }
-    hand_back(f, gb_backoff_delay_ns(&r->cfg.policy.backoff, effective_attempt(f) + 1,
-                                     cause.retry_after_ns, r->cfg.reactor));
+    hand_back(f, &cause, delay_ns);
 }
 
 static void handover_done(struct gb_op *op, void *arg)
@@ -126,7 +137,7 @@ static void handover_done(struct gb_op *op, void *arg)
     } else if (f->route->cancelling || result.code == GB_CANCELLED) {
         gb_flight_abandon(f);
     } else if (f->delivery->can_retry) {
-        hand_back(f, f->route->cfg.policy.backoff.initial_ns);
+        hand_back(f, &result, f->route->cfg.policy.backoff.initial_ns);
     } else {
         count_dropped(f->route, "retry_unsupported_dlq_failed");
         gb_flight_ack(f);
@@ -138,8 +149,20 @@ static bool wants_dlq(const struct gb_flight *f, const struct gb_err *cause, con
     const struct gb_route_cfg *cfg = &f->route->cfg;
     if (cfg->dlq == NULL) return false;
     if (cause->class_ == GB_CLASS_EXPIRED) return cfg->policy.on_expired == GB_ACTION_DLQ;
-    if (strcmp(word, "retry_unsupported") == 0) return true; /* a drop needs the store to be absent */
+    if (strcmp(word, "retry_unsupported") == 0)
+        return true; /* a drop needs the store to be absent */
     return cfg->policy.on_permanent_failure == GB_ACTION_DLQ;
+}
+
+/* Failures before dispatch have no address (spec 02 §10); nor has one whose template failed. */
+static struct gb_bytes address_of(const struct gb_flight *f, const struct gb_route_target *target,
+                                  const struct gb_err *cause)
+{
+    const struct gb_route *r = f->route;
+    if (target == NULL || cause->code == GB_ADDRESS_TEMPLATE) return gb_bytes(NULL, 0);
+    if (!target->placeholders) return gb_bytes_c(target->address);
+    if (r->cfg.delivery_mode == GB_DIRECT_HOLD) return gb_str_bytes(&f->address);
+    return gb_str_bytes(&f->legs[target - r->targets].address);
 }
 
 static void dead_letter(struct gb_flight *f, const struct gb_route_target *target,
@@ -154,9 +177,7 @@ static void dead_letter(struct gb_flight *f, const struct gb_route_target *targe
         .envelope = f->envelope,
         .route_id = r->id,
         .binding_id = target == NULL ? "" : target->id,
-        .address = target == NULL ? gb_bytes(NULL, 0)
-                   : target->placeholders ? gb_str_bytes(&f->address)
-                                          : gb_bytes_c(target->address),
+        .address = address_of(f, target, &cause),
         .session_id = gb_bytes_c(r->source_session_id),
         .source_id = r->instance_id,
         .cause = &cause,
@@ -167,7 +188,7 @@ static void dead_letter(struct gb_flight *f, const struct gb_route_target *targe
     struct gb_err err = gb_dead_letter_build(&d, &entry);
     if (gb_failed(err)) {
         if (f->delivery->can_retry) {
-            hand_back(f, r->cfg.policy.backoff.initial_ns);
+            hand_back(f, &err, r->cfg.policy.backoff.initial_ns);
         } else {
             count_dropped(r, "retry_unsupported_dlq_failed");
             gb_flight_ack(f);
