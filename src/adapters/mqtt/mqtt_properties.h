@@ -64,7 +64,6 @@ struct gb_mqtt_properties {
     uint16_t server_keep_alive;
     uint16_t receive_maximum;
     uint16_t topic_alias_maximum;
-    uint16_t topic_alias;
     uint32_t message_expiry;
     uint32_t session_expiry;
     uint32_t will_delay;
