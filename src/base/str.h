@@ -21,6 +21,12 @@ static inline struct gb_bytes gb_str_bytes(const struct gb_str *s)
 {
     return gb_bytes(s->data, s->size);
 }
+/* A builder over the caller's memory of `capacity` >= 2 bytes, the terminator included: it fails
+ * instead of growing. Never deinit it and never take from it. */
+static inline struct gb_str gb_str_over(void *memory, size_t capacity)
+{
+    return (struct gb_str){.data = (char *)memory, .capacity = capacity, .size_max = capacity - 1};
+}
 void gb_str_deinit(struct gb_str *s);
 void gb_str_clear(struct gb_str *s); /* keeps the memory, resets `failed` */
 /* GB_UNAVAILABLE when failed; `what` names the text that was being built. */

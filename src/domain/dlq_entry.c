@@ -5,8 +5,9 @@
 
 #include "base/digest.h"
 
-/* Every string member, for the loops below. */
 enum { MEMBERS = 12 };
+
+/* Every string member, for the loops below. */
 static void members_of(struct gb_dlq_entry *e, char **out[MEMBERS])
 {
     char **const all[MEMBERS] = {
@@ -77,9 +78,10 @@ struct gb_err gb_dlq_set(char **member, struct gb_bytes text)
 
 struct gb_err gb_dlq_entry_set_error(struct gb_dlq_entry *e, const struct gb_err *cause)
 {
-    const char *reason = cause->message[0] == '\0' ? "internal error" : cause->message;
-    struct gb_err err = gb_dlq_set(&e->reason, gb_bytes_c(reason));
-    if (!gb_failed(err)) err = gb_dlq_set(&e->last_error, gb_bytes_c(reason));
+    bool classified = cause->class_ != GB_CLASS_NONE && cause->message[0] != '\0';
+    struct gb_err err =
+        gb_dlq_set(&e->reason, gb_bytes_c(classified ? cause->message : "internal error"));
+    if (!gb_failed(err)) err = gb_dlq_set(&e->last_error, gb_bytes_c(cause->message));
     if (!gb_failed(err)) err = gb_dlq_set(&e->category, gb_bytes_c(gb_class_name(cause->class_)));
     if (!gb_failed(err)) err = gb_dlq_set(&e->error_code, gb_bytes_c(gb_code_name(cause->code)));
     return err;

@@ -29,7 +29,8 @@ struct gb_err gb_dlq_entry_copy(const struct gb_dlq_entry *e, struct gb_dlq_entr
 struct gb_err gb_dlq_set(char **member, struct gb_bytes text);
 /* Fills reason, category, error_code, last_error from the error. */
 struct gb_err gb_dlq_entry_set_error(struct gb_dlq_entry *e, const struct gb_err *cause);
-/* SHA-256 over (envelope id, route, binding, source), each with a 32-bit big-endian length; lower hex into `id`. */
+/* SHA-256 over (envelope id, route, binding, source), each with a 32-bit big-endian length; lower
+ * hex into `id`. */
 void gb_dlq_entry_derive_id(struct gb_dlq_entry *e);
 
 #endif

@@ -1,12 +1,7 @@
 #include "domain/mqtt_topic.h"
 
-#include <string.h>
-
 static const char share[] = "$share/";
 enum { SHARE_SIZE = sizeof share - 1, SHOWN_MAX = 120 };
-
-/* For messages: at most SHOWN_MAX bytes of a text that may not be printable. */
-#define GB_SHOWN(b) (int)((b).size > SHOWN_MAX ? SHOWN_MAX : (b).size), (const char *)(b).data
 
 bool gb_mqtt_filter_is_shared(struct gb_bytes filter)
 {
@@ -16,71 +11,109 @@ bool gb_mqtt_filter_is_shared(struct gb_bytes filter)
 struct gb_bytes gb_mqtt_filter_plain(struct gb_bytes filter)
 {
     if (!gb_mqtt_filter_is_shared(filter)) return filter;
-    const uint8_t *group = filter.data + SHARE_SIZE;
-    const uint8_t *slash = memchr(group, '/', filter.size - SHARE_SIZE);
+    struct gb_bytes rest = gb_bytes(filter.data + SHARE_SIZE, filter.size - SHARE_SIZE);
+    const uint8_t *slash = rest.size == 0 ? NULL : memchr(rest.data, '/', rest.size);
     if (slash == NULL) return gb_bytes(NULL, 0);
-    return gb_bytes(slash + 1, (size_t)(filter.data + filter.size - slash - 1));
+    return gb_bytes(slash + 1, (size_t)(rest.data + rest.size - slash - 1));
 }
 
-static struct gb_err check_text(struct gb_bytes text, enum gb_code code, const char *what)
+static bool holds(struct gb_bytes text, char c)
+{
+    return text.size > 0 && memchr(text.data, c, text.size) != NULL;
+}
+
+/* `what` "value": `rule`. */
+static struct gb_err refuse(enum gb_code code, const char *what, struct gb_bytes value,
+                            const char *rule)
+{
+    size_t shown = value.size > SHOWN_MAX ? SHOWN_MAX : value.size;
+    return gb_err(code, "%s \"%.*s\": %s", what, (int)shown, (const char *)value.data, rule);
+}
+
+/* What topics and filters share (MQTT 5 §4.7.3). */
+static struct gb_err check_text(enum gb_code code, const char *what, struct gb_bytes text)
 {
     if (text.size == 0) return gb_err(code, "%s is empty", what);
-    if (text.size > GB_MQTT_TOPIC_MAX)
-        return gb_err(code, "%s has %zu bytes, at most %d are allowed", what, text.size,
+    if (text.size > GB_MQTT_TOPIC_MAX) {
+        return gb_err(code, "%s has %zu bytes; at most %d are allowed", what, text.size,
                       GB_MQTT_TOPIC_MAX);
+    }
     if (!gb_utf8_valid(text)) return gb_err(code, "%s is not valid UTF-8", what);
-    if (memchr(text.data, '\0', text.size) != NULL) return gb_err(code, "%s holds U+0000", what);
+    if (holds(text, '\0')) return gb_err(code, "%s holds U+0000", what);
     return gb_ok();
 }
 
-/* MQTT 5 §4.7.1: # is a whole level and the last one, + is a whole level. */
-static struct gb_err check_wildcards(struct gb_bytes f, struct gb_bytes whole)
+/* What is wrong with the wildcards of a filter without its share part (MQTT 5 §4.7.1), or NULL. */
+static const char *wildcard_fault(struct gb_bytes f)
 {
     for (size_t i = 0; i < f.size; i++) {
         uint8_t c = f.data[i];
         if (c != '#' && c != '+') continue;
         bool starts = i == 0 || f.data[i - 1] == '/';
         bool ends = i + 1 == f.size || f.data[i + 1] == '/';
-        if (c == '#' && i + 1 != f.size)
-            return gb_err(GB_INVALID_CONFIG, "filter \"%.*s\": # must be the last character",
-                          GB_SHOWN(whole));
-        if (!starts || !ends)
-            return gb_err(GB_INVALID_CONFIG, "filter \"%.*s\": %c must stand alone in its level",
-                          GB_SHOWN(whole), c);
+        if (c == '#' && i + 1 != f.size) return "'#' must be the last character";
+        if (!starts || !ends) return "a wildcard must fill its level, as in a/+/b or a/#";
     }
-    return gb_ok();
+    return NULL;
+}
+
+/* What is wrong with $share/<group>/<filter> (MQTT 5 §4.8.2), or NULL. */
+static const char *share_fault(struct gb_bytes filter)
+{
+    struct gb_bytes plain = gb_mqtt_filter_plain(filter);
+    if (plain.size == 0) return "a shared filter is $share/<group>/<filter>";
+    size_t group_size = (size_t)(plain.data - filter.data) - SHARE_SIZE - 1;
+    struct gb_bytes group = gb_bytes(filter.data + SHARE_SIZE, group_size);
+    if (group.size == 0) return "the group of a shared filter is empty";
+    if (holds(group, '+') || holds(group, '#'))
+        return "the group of a shared filter has a wildcard";
+    return NULL;
 }
 
 struct gb_err gb_mqtt_filter_check(struct gb_bytes filter)
 {
-    struct gb_err err = check_text(filter, GB_INVALID_CONFIG, "the filter");
+    struct gb_err err = check_text(GB_INVALID_CONFIG, "topic filter", filter);
     if (gb_failed(err)) return err;
-    if (!gb_mqtt_filter_is_shared(filter)) return check_wildcards(filter, filter);
-    struct gb_bytes plain = gb_mqtt_filter_plain(filter);
-    size_t group_size =
-        plain.data == NULL ? 0 : (size_t)(plain.data - filter.data) - SHARE_SIZE - 1;
-    if (plain.size == 0 || group_size == 0)
-        return gb_err(GB_INVALID_CONFIG,
-                      "filter \"%.*s\" is malformed: $share/<group>/<filter> needs both parts",
-                      GB_SHOWN(filter));
-    const uint8_t *group = filter.data + SHARE_SIZE;
-    if (memchr(group, '+', group_size) != NULL || memchr(group, '#', group_size) != NULL)
-        return gb_err(GB_INVALID_CONFIG, "filter \"%.*s\": the share group may not hold + or #",
-                      GB_SHOWN(filter));
-    return check_wildcards(plain, filter);
+    const char *fault = gb_mqtt_filter_is_shared(filter) ? share_fault(filter) : NULL;
+    if (fault == NULL) fault = wildcard_fault(gb_mqtt_filter_plain(filter));
+    return fault == NULL ? gb_ok() : refuse(GB_INVALID_CONFIG, "topic filter", filter, fault);
 }
 
-/* Spec 03 §3.2 and 02 §8.3: no wildcards, no $share/, no empty level is checked by the template's user. */
 struct gb_err gb_mqtt_publish_topic_check(struct gb_bytes topic)
 {
-    struct gb_err err = check_text(topic, GB_INVALID_TOPIC, "the publish topic");
+    struct gb_err err = check_text(GB_INVALID_TOPIC, "publish topic", topic);
     if (gb_failed(err)) return err;
-    if (memchr(topic.data, '+', topic.size) != NULL || memchr(topic.data, '#', topic.size) != NULL)
-        return gb_err(GB_INVALID_TOPIC, "publish topic \"%.*s\" holds a wildcard", GB_SHOWN(topic));
-    if (gb_mqtt_filter_is_shared(topic))
-        return gb_err(GB_INVALID_TOPIC, "publish topic \"%.*s\" begins with $share/",
-                      GB_SHOWN(topic));
+    if (holds(topic, '+') || holds(topic, '#')) {
+        return refuse(GB_INVALID_TOPIC, "publish topic", topic, "wildcards are for filters");
+    }
+    if (gb_mqtt_filter_is_shared(topic)) {
+        return refuse(GB_INVALID_TOPIC, "publish topic", topic, "$share/ is for filters");
+    }
     return gb_ok();
+}
+
+static bool has_empty_level(struct gb_bytes topic)
+{
+    bool at_start = true; /* of a level */
+    for (size_t i = 0; i < topic.size; i++) {
+        bool slash = topic.data[i] == '/';
+        if (slash && at_start) return true;
+        at_start = slash;
+    }
+    return at_start;
+}
+
+struct gb_err gb_mqtt_address_check(struct gb_bytes address)
+{
+    struct gb_err err = gb_mqtt_publish_topic_check(address);
+    if (gb_failed(err) || !has_empty_level(address)) return err;
+    return refuse(GB_INVALID_TOPIC, "publish topic", address, "it has an empty level");
+}
+
+/* `f` is what is left of the filter where it first differs from a topic. */
+static bool rest_matches_end(struct gb_bytes f)
+{
+    return f.size == 2 && f.data[0] == '/' && f.data[1] == '#'; /* "a/#" matches "a", too */
 }
 
 bool gb_mqtt_filter_matches(struct gb_bytes filter, struct gb_bytes topic)
@@ -88,20 +121,16 @@ bool gb_mqtt_filter_matches(struct gb_bytes filter, struct gb_bytes topic)
     struct gb_bytes f = gb_mqtt_filter_plain(filter);
     if (f.size == 0 || topic.size == 0) return false;
     if (topic.data[0] == '$' && (f.data[0] == '#' || f.data[0] == '+')) return false;
-    size_t i = 0, k = 0;
-    while (i < f.size) {
+    size_t t = 0;
+    for (size_t i = 0; i < f.size; i++) {
         if (f.data[i] == '#') return true;
         if (f.data[i] == '+') {
-            while (k < topic.size && topic.data[k] != '/') k++;
-            i++;
-        } else if (k < topic.size && f.data[i] == topic.data[k]) {
-            i++;
-            k++;
-            continue;
+            while (t < topic.size && topic.data[t] != '/') t++;
+        } else if (t < topic.size && f.data[i] == topic.data[t]) {
+            t++;
         } else {
-            /* "a/#" also matches "a" (MQTT 5 §4.7.1.2). */
-            return k == topic.size && f.size - i == 2 && f.data[i] == '/' && f.data[i + 1] == '#';
+            return t == topic.size && rest_matches_end(gb_bytes(f.data + i, f.size - i));
         }
     }
-    return k == topic.size;
+    return t == topic.size;
 }

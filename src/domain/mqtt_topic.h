@@ -4,15 +4,18 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* MQTT topic names and filters (MQTT 5 §4.7, spec 03 §3.2, §7), endpoints and derived identities (§3.3, §3.4, §13).
+/* MQTT topic names and filters (MQTT 5 §4.7, spec 03 §3.2, §7), endpoints and derived identities
+ * (§3.3, §3.4, §13).
  * Owns:   nothing; results go into the caller's buffers.
  * Thread: any. Pure.
- * Errors: GB_INVALID_CONFIG for filters and endpoints, GB_INVALID_TOPIC for publish topics; the message shows the
- *         value and the rule. */
+ * Errors: GB_INVALID_CONFIG for filters and endpoints, GB_INVALID_TOPIC for publish topics; the
+ *         message shows the value and the rule (no URL: it may hold a password). */
 enum { GB_MQTT_TOPIC_MAX = 65535 };
 
 struct gb_err gb_mqtt_filter_check(struct gb_bytes filter); /* also $share/<group>/<filter> */
 struct gb_err gb_mqtt_publish_topic_check(struct gb_bytes topic);
+/* For an expanded address template (spec 02 §8.3): a publish topic without an empty level. */
+struct gb_err gb_mqtt_address_check(struct gb_bytes address);
 bool gb_mqtt_filter_is_shared(struct gb_bytes filter);
 /* Without $share/<group>/ ; the filter itself when not shared. */
 struct gb_bytes gb_mqtt_filter_plain(struct gb_bytes filter);
@@ -39,7 +42,8 @@ enum { GB_MQTT_IDENTITY_SIZE = 65, GB_MQTT_CONTENT_ID_SIZE = 64 };
 /* History identity (spec 03 §3.4): 64 hex digits. */
 void gb_mqtt_storage_identity(const struct gb_mqtt_endpoint *e, struct gb_bytes client_id,
                               char out[GB_MQTT_IDENTITY_SIZE]);
-/* `mqtt-sha256:...` (spec 03 §13); `urls` newline-joined canonical URLs as in the vector tcp://broker:1883. */
+/* `mqtt-sha256:...` (spec 03 §13); `urls` newline-joined canonical URLs as in the vector
+ * tcp://broker:1883. */
 void gb_mqtt_content_id(struct gb_bytes client_id, struct gb_bytes urls, struct gb_bytes topic,
                         struct gb_bytes payload, char out[GB_MQTT_CONTENT_ID_SIZE]);
 

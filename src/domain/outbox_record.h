@@ -4,8 +4,8 @@
 #include "base/str.h"
 #include "domain/envelope.h"
 
-/* Outbox record (spec 02 §7.2, 05 §2.1) as a value of views. In a persist the caller's memory backs the views until
- * the operation is done; in a claimed batch the batch does.
+/* Outbox record (spec 02 §7.2, 05 §2.1) as a value of views. In a persist the caller's memory backs
+ * the views until the operation is done; in a claimed batch the batch does.
  * Owns:   struct gb_outbox_record nothing; struct gb_outbox_batch everything its records point to.
  * Thread: loop thread, or the worker that builds a batch before handing it over.
  * Errors: GB_UNAVAILABLE (out of memory), GB_INVALID_OUTBOX_RECORD for a corrupt row. */
@@ -42,7 +42,8 @@ struct gb_outbox_batch {
     struct gb_outbox_chunk *chunks; /* private */
 };
 struct gb_err gb_outbox_batch_new(size_t capacity, struct gb_outbox_batch **out);
-/* Deep-copies the strings and the record's values; takes over one reference of `envelope`. */
+/* Deep-copies the strings and the record's values; takes over one reference of `envelope`, on
+ * failure it stays the caller's. A batch holds `capacity` records; one more is GB_UNAVAILABLE. */
 struct gb_err gb_outbox_batch_add(struct gb_outbox_batch *b, const struct gb_outbox_record *record);
 void gb_outbox_batch_free(struct gb_outbox_batch *b); /* unrefs the envelopes; NULL ok */
 

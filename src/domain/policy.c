@@ -1,5 +1,7 @@
 #include "domain/policy.h"
 
+#include <math.h>
+
 struct gb_policy gb_policy_default(void)
 {
     return (struct gb_policy){
@@ -37,8 +39,9 @@ struct gb_drain_policy gb_drain_policy_default(void)
 
 int64_t gb_backoff_base_ns(const struct gb_backoff *b, uint32_t attempt)
 {
-    double d = (double)b->initial_ns;
-    for (uint32_t i = 1; i < attempt && d < (double)b->max_ns; i++) d *= b->multiplier;
+    if (b->initial_ns <= 0 || b->max_ns <= 0) return 0;
+    double exponent = attempt > 1 ? (double)(attempt - 1) : 0;
+    double d = (double)b->initial_ns * pow(b->multiplier, exponent); /* perhaps infinite */
     return d >= (double)b->max_ns ? b->max_ns : (int64_t)d;
 }
 
@@ -47,11 +50,9 @@ int64_t gb_backoff_delay_ns(const struct gb_backoff *b, uint32_t attempt, int64_
 {
     if (retry_after_ns > 0) return retry_after_ns;
     int64_t d = gb_backoff_base_ns(b, attempt);
-    int64_t spread = (int64_t)((double)d * b->jitter);
-    if (spread > d) spread = d;
-    int64_t delay = d - spread;
-    if (spread > 0) delay += (int64_t)gb_reactor_random_below(r, (uint64_t)spread);
-    return delay > b->max_ns ? b->max_ns : delay;
+    double share = (double)d * b->jitter;
+    int64_t spread = share >= (double)d ? d : (int64_t)share;
+    return d - spread + (int64_t)gb_reactor_random_below(r, (uint64_t)spread);
 }
 
 int64_t gb_drain_ceiling_ns(const struct gb_drain_policy *p, uint64_t records)
@@ -67,7 +68,7 @@ int64_t gb_drain_budget_ns(const struct gb_drain_policy *p, uint64_t records,
                            uint64_t longest_group, int64_t send_timeout_ns)
 {
     uint64_t concurrency = p->max_concurrency == 0 ? 1 : p->max_concurrency;
-    uint64_t depth = (records + concurrency - 1) / concurrency;
+    uint64_t depth = records / concurrency + (records % concurrency != 0 ? 1 : 0);
     if (depth < longest_group) depth = longest_group;
     if (depth < 1) depth = 1;
     int64_t grace_ns = send_timeout_ns < 5 * GB_SEC ? send_timeout_ns : 5 * GB_SEC;
@@ -88,8 +89,8 @@ int64_t gb_drain_next_interval_ns(const struct gb_drain_policy *p, int64_t curre
 
 int64_t gb_drain_jitter_ns(int64_t interval_ns, struct gb_reactor *r)
 {
+    if (interval_ns < 1) return 1;
     int64_t quarter = interval_ns / 4;
-    int64_t wait = interval_ns - quarter;
-    wait += (int64_t)gb_reactor_random_below(r, (uint64_t)quarter * 2 + 1);
-    return wait > 0 ? wait : 1;
+    int64_t extra = (int64_t)gb_reactor_random_below(r, (uint64_t)quarter * 2 + 1);
+    return gb_add_sat_i64(interval_ns - quarter, extra);
 }

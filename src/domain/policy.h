@@ -50,8 +50,7 @@ struct gb_drain_policy {
     int64_t min_interval_ns, max_interval_ns;
     double multiplier;
     uint32_t batch_size, max_batch_size, max_concurrency;
-    int64_t
-        per_record_timeout_ns; /* batch ceiling, resolved per spec 02 §7.4; 0 with `legacy_ceiling_ns` */
+    int64_t per_record_timeout_ns; /* batch ceiling, resolved per spec 02 §7.4 */
     int64_t max_timeout_ns;
     int64_t legacy_ceiling_ns; /* > 0: bridge.drain_timeout governs */
     int64_t stale_claim_ns;

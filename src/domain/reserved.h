@@ -34,8 +34,8 @@ enum gb_reserved {
 };
 enum gb_reserved gb_reserved_kind(struct gb_bytes name); /* case-insensitive */
 
-/* A header the adapter derived itself from protocol fields is kept by the strip of spec 02 §1.3 item 1: the
- * adapter names it in `derived`. */
+/* A header the adapter derived itself from protocol fields is kept by the strip of spec 02 §1.3
+ * item 1: the adapter names it in `derived`. */
 enum gb_derived {
     GB_DERIVED_GENERATED_ID = 1u << 0,
     GB_DERIVED_CORRELATION_ID = 1u << 1,
