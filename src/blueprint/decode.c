@@ -211,8 +211,8 @@ static bool is_empty(const struct gb_node *node)
            (node->kind == GB_NODE_STRING && node->size == 0);
 }
 
-static void check_required(struct gb_decode *d, const struct gb_block *block,
-                           const struct gb_node *node, const struct gb_node *place)
+void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
+                        const struct gb_node *node, const struct gb_node *place)
 {
     for (size_t i = 0; i < block->count; i++) {
         const struct gb_field *f = &block->fields[i];
@@ -245,7 +245,7 @@ void gb_decode_block(struct gb_decode *d, const struct gb_block *block, const st
     }
     if (!block->inner) *(const struct gb_node **)(void *)at = node;
     decode_keys(d, block, node, at);
-    check_required(d, block, node, node);
+    gb_decode_required(d, block, node, node);
 }
 
 void gb_decode_document(struct gb_decode *d, const struct gb_node *root, struct gb_blueprint *b)

@@ -29,6 +29,10 @@ void gb_decode_kinds(struct gb_decode *d, struct gb_blueprint *b);
 /* Fills the struct at `out` from a map, or with its defaults when `node` is NULL or null. */
 void gb_decode_block(struct gb_decode *d, const struct gb_block *block, const struct gb_node *node,
                      void *out);
+/* Required keys that `node` lacks are reported at `place`. gb_decode_block does it for written
+ * blocks; an absent options block still has its kind's checks (spec 01 §2). */
+void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
+                        const struct gb_node *node, const struct gb_node *place);
 void gb_decode_enter(struct gb_decode *d, const char *section, size_t index, const char *id);
 void gb_decode_leave(struct gb_decode *d);
 /* Appends to the key and answers its former size, for gb_decode_pop. */

@@ -39,11 +39,13 @@ static void *find(const struct gb_map *map, const char *id)
     return id == NULL ? NULL : gb_map_get(map, gb_bytes_c(id));
 }
 
+/* `place` is the entry, for what an absent block lacks. */
 static void decode_options(struct gb_decode *d, const struct gb_block *block,
-                           const struct gb_node *raw, void *out)
+                           const struct gb_node *raw, const struct gb_node *place, void *out)
 {
     size_t before = gb_decode_push(d, "options");
     gb_decode_block(d, block, raw, out);
+    if (raw == NULL) gb_decode_required(d, block, NULL, place);
     gb_decode_pop(d, before);
 }
 
@@ -64,7 +66,7 @@ static void decode_session(struct gb_decode *d, struct gb_bp_session *s)
 {
     enum { DURABLE_EXPIRY_S = 86400 };
     if (s->transport.value != GB_BP_MQTT) return;
-    decode_options(d, &gb_schema_mqtt_session_options, s->raw, s);
+    decode_options(d, &gb_schema_mqtt_session_options, s->raw, s->node, s);
     struct gb_bp_mqtt_session *mqtt = &s->mqtt;
     if (mqtt->node == NULL && gb_node_get(s->raw, "session") == NULL) {
         gb_decode_error(d, s->node,
@@ -89,7 +91,8 @@ static void decode_topics(struct gb_decode *d, struct gb_bp_receiver *r)
         char bracket[24];
         (void)snprintf(bracket, sizeof bracket, "[%zu]", i);
         size_t inside = gb_decode_push(d, bracket);
-        decode_options(d, &gb_schema_mqtt_topic_options, r->topics[i].raw, &r->topics[i]);
+        decode_options(d, &gb_schema_mqtt_topic_options, r->topics[i].raw, r->topics[i].node,
+                       &r->topics[i]);
         gb_decode_pop(d, inside);
     }
     gb_decode_pop(d, before);
@@ -103,14 +106,14 @@ static void decode_receiver(struct gb_decode *d, struct gb_bp_receiver *r, const
     if (!r->transport.given && session != NULL) r->transport.value = session->transport.value;
     switch ((enum gb_bp_kind)r->transport.value) {
     case GB_BP_MQTT:
-        decode_options(d, &gb_schema_mqtt_receiver_options, r->raw, r);
+        decode_options(d, &gb_schema_mqtt_receiver_options, r->raw, r->node, r);
         decode_topics(d, r);
         break;
     case GB_BP_SQS:
-        decode_options(d, &gb_schema_sqs_receiver, r->raw, &r->sqs);
+        decode_options(d, &gb_schema_sqs_receiver, r->raw, r->node, &r->sqs);
         break;
     case GB_BP_HTTP:
-        decode_options(d, &gb_schema_http_receiver, r->raw, &r->http);
+        decode_options(d, &gb_schema_http_receiver, r->raw, r->node, &r->http);
         break;
     case GB_BP_KIND_NONE:
         break;
@@ -122,13 +125,13 @@ static void decode_sender_options(struct gb_decode *d, const struct gb_node *raw
 {
     switch ((enum gb_bp_kind)s->transport.value) {
     case GB_BP_MQTT:
-        decode_options(d, &gb_schema_mqtt_sender_options, raw, s);
+        decode_options(d, &gb_schema_mqtt_sender_options, raw, s->node, s);
         break;
     case GB_BP_SQS:
-        decode_options(d, &gb_schema_sqs_sender, raw, &s->sqs);
+        decode_options(d, &gb_schema_sqs_sender, raw, s->node, &s->sqs);
         break;
     case GB_BP_HTTP:
-        decode_options(d, &gb_schema_http_sender, raw, &s->http);
+        decode_options(d, &gb_schema_http_sender, raw, s->node, &s->http);
         break;
     case GB_BP_KIND_NONE:
         break;
@@ -197,7 +200,7 @@ static void decode_stores(struct gb_decode *d, struct gb_blueprint *b)
             gb_schema_store_options((enum gb_bp_role)role, (enum gb_bp_store_type)s->type.value);
         if (s->node == NULL || block == NULL) continue;
         size_t inside = gb_decode_push(d, gb_schema_role_name((enum gb_bp_role)role));
-        decode_options(d, block, s->raw, &s->options);
+        decode_options(d, block, s->raw, s->node, &s->options);
         gb_decode_pop(d, inside);
     }
     gb_decode_pop(d, before);

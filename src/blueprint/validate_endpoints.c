@@ -6,7 +6,12 @@
 
 /* Receivers, senders, bindings. */
 
-enum { API_KEY_BYTES_MIN = 16, GROUP_ID_MAX = 128, QUEUE_PREFIX_MAX = 80 };
+enum {
+    API_KEY_BYTES_MIN = 16,
+    GROUP_ID_MAX = 128,
+    QUEUE_PREFIX_MAX = 80,
+    LOOP_TOPICS_MAX = 300, /* every binding is held against every topic of its session */
+};
 
 static const char *kind_name(int kind)
 {
@@ -263,6 +268,28 @@ static void check_address(struct gb_check *c, const struct gb_bp_binding *b)
     if (gb_failed(err)) gb_check_error(c, "address", "address: %s", err.message);
 }
 
+/* W3, for topics with wildcards too. */
+static void check_loop(struct gb_check *c, const struct gb_bp_binding *b)
+{
+    const struct gb_bp_session *s = b->sender == NULL ? NULL : b->sender->session;
+    if (s == NULL || s->receiver == NULL || s->mqtt.no_local.value) return;
+    struct gb_bytes address = gb_bytes_c(b->address);
+    if (gb_failed(gb_mqtt_publish_topic_check(address)) || gb_address_has_placeholders(address) ||
+        s->receiver->topic_count > LOOP_TOPICS_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < s->receiver->topic_count; i++) {
+        struct gb_bytes topic = gb_bytes_c(s->receiver->topics[i].topic);
+        if (gb_failed(gb_mqtt_filter_check(topic))) continue;
+        if (!gb_mqtt_filter_matches(topic, address)) continue;
+        gb_check_warning(c, "address",
+                         "address \"%.*s\" is subscribed on the same session by \"%.*s\": messages "
+                         "will loop",
+                         GB_SHOWN_MAX, b->address, GB_SHOWN_MAX, s->receiver->topics[i].topic);
+        return;
+    }
+}
+
 void gb_validate_bindings(struct gb_check *c)
 {
     struct gb_map seen = {0};
@@ -279,6 +306,7 @@ void gb_validate_bindings(struct gb_check *c)
                            GB_SHOWN_MAX, b->session_id);
         }
         check_address(c, b);
+        check_loop(c, b);
         if (b->raw != NULL && b->raw->count > 0) {
             gb_check_warning(c, "options", "options of a binding have no effect");
         }

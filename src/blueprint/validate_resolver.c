@@ -1,23 +1,20 @@
+#include "base/map.h"
 #include "blueprint/validate.h"
-
-#include <stdio.h>
 
 /* V7 (spec 01 §3.6, 02 §8). */
 
-enum { REGEX_MAX = 4096, KEY_SIZE = 96 };
+enum { REGEX_MAX = 4096 };
 
-static bool is_bound(const struct gb_bp_route *r, const char *binding)
+/* Ids of the route's bindings. */
+static bool is_bound(const struct gb_map *bound, const char *binding)
 {
-    for (size_t i = 0; i < r->binding_ids.count; i++) {
-        if (strcmp(r->binding_ids.items[i], binding) == 0) return true;
-    }
-    return false;
+    return gb_map_has(bound, gb_bytes_c(binding));
 }
 
-static void check_binding(struct gb_check *c, const struct gb_bp_route *r, const char *key,
+static void check_binding(struct gb_check *c, const struct gb_map *bound, const char *key,
                           const char *binding)
 {
-    if (binding == NULL || is_bound(r, binding)) return;
+    if (binding == NULL || is_bound(bound, binding)) return;
     gb_check_error(c, key, "%s \"%.*s\" not found in route bindings", key, GB_SHOWN_MAX, binding);
 }
 
@@ -66,12 +63,13 @@ static const char *wrong_value(const struct gb_bp_condition *m)
                                                              : NULL;
 }
 
-static void check_rule(struct gb_check *c, const struct gb_bp_route *r, size_t index)
+static void check_rule(struct gb_check *c, const struct gb_bp_route *r, size_t index,
+                       const struct gb_map *bound)
 {
     const struct gb_bp_rule *rule = &r->resolver.rules[index];
     struct gb_check at = *c; /* positions below the rule, without a walk over all rules */
     at.entry = rule->node;
-    if (rule->binding_id != NULL && !is_bound(r, rule->binding_id)) {
+    if (rule->binding_id != NULL && !is_bound(bound, rule->binding_id)) {
         gb_check_error(&at, "binding_id",
                        "resolver.rules[%zu].binding_id \"%.*s\" not found in route bindings", index,
                        GB_SHOWN_MAX, rule->binding_id);
@@ -98,20 +96,34 @@ static void check_header_map(struct gb_check *c, const struct gb_bp_route *r)
     }
 }
 
-void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r)
+static void check_bindings(struct gb_check *c, const struct gb_bp_route *r,
+                           const struct gb_map *bound)
 {
     const struct gb_bp_resolver *v = &r->resolver;
-    if (v->node == NULL) return;
-    check_binding(c, r, "resolver.default_binding", v->default_binding);
+    check_binding(c, bound, "resolver.default_binding", v->default_binding);
     for (size_t i = 0; i < v->header_map.count; i++) {
         struct gb_check at = *c;
         at.entry = v->header_map.items[i].node;
-        if (is_bound(r, v->header_map.items[i].value)) continue;
+        if (is_bound(bound, v->header_map.items[i].value)) continue;
         gb_check_error(&at, "", "resolver.header_map.%.*s \"%.*s\" not found in route bindings",
                        GB_SHOWN_MAX, v->header_map.items[i].key, GB_SHOWN_MAX,
                        v->header_map.items[i].value);
     }
-    for (size_t i = 0; i < v->rule_count; i++) check_rule(c, r, i);
+    for (size_t i = 0; i < v->rule_count; i++) check_rule(c, r, i, bound);
+}
+
+void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r)
+{
+    const struct gb_bp_resolver *v = &r->resolver;
+    struct gb_map bound = {0};
+    if (v->node == NULL) return;
+    for (size_t i = 0; i < r->binding_ids.count; i++) {
+        if (gb_failed(gb_map_put(&bound, gb_bytes_c(r->binding_ids.items[i]), c))) {
+            c->findings->failed = true;
+        }
+    }
+    check_bindings(c, r, &bound);
+    gb_map_deinit(&bound);
     if (v->type.value == GB_BP_HEADER_MAP) check_header_map(c, r);
     if (v->type.value == GB_BP_RULES && v->rule_count == 0 && v->default_binding == NULL) {
         gb_check_error(c, "resolver", "resolver needs a rule or a default_binding with type rules");

@@ -1,16 +1,6 @@
 #include "base/map.h"
 #include "blueprint/cadence.h"
 #include "blueprint/validate.h"
-#include "domain/address.h"
-#include "domain/mqtt_topic.h"
-
-static bool has_processor(const struct gb_blueprint *b, const char *name)
-{
-    for (size_t i = 0; i < b->processor_count; i++) {
-        if (strcmp(b->processors[i].name, name) == 0) return true;
-    }
-    return false;
-}
 
 /* Each text of a list once; `what` names it. */
 static void check_repeats(struct gb_check *c, const char *key, const struct gb_bp_strings *list)
@@ -43,11 +33,6 @@ static void check_references(struct gb_check *c, const struct gb_bp_route *r)
         if (r->bindings[i] != NULL || r->binding_ids.items[i][0] == '\0') continue;
         gb_check_error(c, "bindings", "bindings[%zu] \"%.*s\" not found in bindings", i,
                        GB_SHOWN_MAX, r->binding_ids.items[i]);
-    }
-    for (size_t i = 0; i < r->processors.count; i++) {
-        if (has_processor(c->b, r->processors.items[i])) continue;
-        gb_check_error(c, "processors", "processors[%zu] \"%.*s\" not found in processors", i,
-                       GB_SHOWN_MAX, r->processors.items[i]);
     }
     check_repeats(c, "bindings", &r->binding_ids);
     check_repeats(c, "processors", &r->processors);
@@ -121,7 +106,7 @@ static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
     }
 }
 
-/* The second half of P9; W3. */
+/* The second half of P9. */
 static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
 {
     for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
@@ -132,23 +117,6 @@ static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
                            "bindings[%zu]: shared_outbox to an MQTT sender with qos: 0 would lose "
                            "persisted messages; set qos 1 or 2 on sender \"%.*s\"",
                            i, GB_SHOWN_MAX, b->sender_id);
-        }
-        const struct gb_bp_session *s = b->sender->session;
-        struct gb_bytes address = gb_bytes_c(b->address);
-        if (s == NULL || s->receiver == NULL || s->mqtt.no_local.value) continue;
-        if (address.size == 0 || gb_failed(gb_address_check(address)) ||
-            gb_address_has_placeholders(address)) {
-            continue;
-        }
-        for (size_t j = 0; j < s->receiver->topic_count; j++) {
-            const char *topic = s->receiver->topics[j].topic;
-            if (topic == NULL || gb_failed(gb_mqtt_filter_check(gb_bytes_c(topic)))) continue;
-            if (!gb_mqtt_filter_matches(gb_bytes_c(topic), address)) continue;
-            gb_check_warning(c, "bindings",
-                             "bindings[%zu]: address \"%.*s\" is subscribed on the same session by "
-                             "\"%.*s\": messages will loop",
-                             i, GB_SHOWN_MAX, b->address, GB_SHOWN_MAX, topic);
-            break;
         }
     }
 }

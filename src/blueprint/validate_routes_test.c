@@ -220,7 +220,7 @@ static const struct rule_row direct_routes_rows[] = {
      "bindings:\n"
      "  - {id: to, sender_id: out, address: \"alarms/a\"}\n"
      "  - {id: to2, sender_id: spare, address: y}",
-     "warning: routes[0] (alarms): bindings[0]: address \"alarms/a\" is subscribed"},
+     "warning: bindings[0] (to): address \"alarms/a\" is subscribed"},
     {"01 W5, several bindings",
      "\"x/{device}\"}\n"
      "routes:\n"

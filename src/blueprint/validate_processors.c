@@ -1,0 +1,62 @@
+#include "base/map.h"
+#include "blueprint/validate.h"
+
+/* Spec 01 §3.8, P8: each listed processor is defined, each defined one has a good name. */
+
+enum { NAME_SIZE_MAX = 64 };
+
+static bool is_name(const char *name)
+{
+    size_t size = strlen(name);
+    if (size == 0 || size > NAME_SIZE_MAX) return false;
+    for (const char *p = name; *p != '\0'; p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
+        bool digit = *p >= '0' && *p <= '9';
+        if (!letter && !digit && strchr("._-", *p) == NULL) return false;
+    }
+    return true;
+}
+
+static void put(struct gb_check *c, struct gb_map *map, const char *name)
+{
+    if (gb_failed(gb_map_put(map, gb_bytes_c(name), c))) c->findings->failed = true;
+}
+
+static void check_lists(struct gb_check *c, const struct gb_map *defined, struct gb_map *listed)
+{
+    for (size_t i = 0; i < c->b->route_count; i++) {
+        const struct gb_bp_route *r = &c->b->routes[i];
+        gb_check_enter(c, "routes", i, r->id, r->node);
+        for (size_t j = 0; j < r->processors.count; j++) {
+            const char *name = r->processors.items[j];
+            put(c, listed, name);
+            if (gb_map_has(defined, gb_bytes_c(name))) continue;
+            gb_check_error(c, "processors", "processors[%zu] \"%.*s\" not found in processors", j,
+                           GB_SHOWN_MAX, name);
+        }
+    }
+    gb_check_leave(c);
+}
+
+void gb_validate_processors(struct gb_check *c)
+{
+    struct gb_map defined = {0};
+    struct gb_map listed = {0};
+    for (size_t i = 0; i < c->b->processor_count; i++) put(c, &defined, c->b->processors[i].name);
+    check_lists(c, &defined, &listed);
+    for (size_t i = 0; i < c->b->processor_count; i++) {
+        const struct gb_bp_processor *p = &c->b->processors[i];
+        struct gb_check at = *c;
+        at.entry = p->node;
+        if (!is_name(p->name)) {
+            gb_check_error(&at, "", "processors: name \"%.*s\" must match [A-Za-z0-9._-]{1,64}",
+                           GB_SHOWN_MAX, p->name);
+        }
+        if (!gb_map_has(&listed, gb_bytes_c(p->name))) {
+            gb_check_warning(&at, "", "processors.%.*s is listed by no route", GB_SHOWN_MAX,
+                             p->name);
+        }
+    }
+    gb_map_deinit(&defined);
+    gb_map_deinit(&listed);
+}
