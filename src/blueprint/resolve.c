@@ -91,21 +91,25 @@ bool gb_blueprint_every_binding(const struct gb_bp_route *route)
            route->resolver.type.value == GB_BP_ALL;
 }
 
+/* The formula of spec 05 §2.6; where a longer send_timeout would outlast it, a record must not be
+ * claimed again while it is being sent (V31 judges written values only; decision 0103). */
 int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
 {
     const struct gb_opt_ns *written = &b->stores[GB_BP_OUTBOX].options.stale_claim_duration;
     if (written->given) return written->ns;
-    int64_t grace = 15 * GB_SEC;
-    bool any = false;
+    int64_t grace = 0;
+    int64_t send = 0;
     for (size_t i = 0; i < b->route_count; i++) {
         const struct gb_bp_route *r = &b->routes[i];
-        if (r->delivery_mode.value != GB_SHARED_OUTBOX || r->session.node == NULL) continue;
+        if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
+        if (r->policy.send_timeout.ns > send) send = r->policy.send_timeout.ns;
+        if (r->session.node == NULL) continue;
         int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
-        if (!any || own > grace) grace = own;
-        any = true;
+        if (own > grace) grace = own;
     }
     int64_t derived = gb_add_sat_i64(grace, 15 * GB_SEC);
-    return derived > 30 * GB_SEC ? derived : 30 * GB_SEC;
+    if (derived < 30 * GB_SEC) derived = 30 * GB_SEC;
+    return send > derived ? gb_add_sat_i64(send, 15 * GB_SEC) : derived;
 }
 
 static bool has_fifo_suffix(const char *name)

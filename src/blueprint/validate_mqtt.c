@@ -35,7 +35,7 @@ static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
                              GB_SHOWN_MAX, m->urls.items[i]);
         }
     }
-    if (m->urls.count == 0) {
+    if (m->node != NULL && m->urls.count == 0) {
         gb_check_error(c, "options.session", S "broker_url or broker_urls is required");
     }
     if (several && gb_session_is_durable(s)) {

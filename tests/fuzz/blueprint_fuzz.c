@@ -1,0 +1,69 @@
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "blueprint/blueprint.h"
+
+/* Covers: document_yaml, document_json.
+ * Any bytes as YAML and as JSON: no crash, verdict and findings agree, the findings come in
+ * document order with printable places, and the resolved values of an accepted document keep their
+ * bounds. */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_findings(const struct gb_findings *f, struct gb_err err)
+{
+    GB_ASSERT(!f->failed);
+    GB_ASSERT(gb_failed(err) == (f->error_count > 0));
+    GB_ASSERT(f->count <= GB_FINDINGS_MAX && f->count <= f->error_count + f->warning_count);
+    for (size_t i = 0; i < f->count; i++) {
+        GB_ASSERT((f->items[i].line == 0) == (f->items[i].column == 0));
+        GB_ASSERT(i == 0 || f->items[i - 1].line <= f->items[i].line);
+        GB_ASSERT(f->items[i].text[0] != '\0');
+    }
+    struct gb_str text = {0};
+    gb_findings_print(f, "doc", &text);
+    GB_ASSERT(!text.failed);
+    GB_ASSERT(f->count == 0 || gb_utf8_valid(gb_str_bytes(&text)));
+    gb_str_deinit(&text);
+}
+
+static void check_route(const struct gb_blueprint *b, const struct gb_bp_route *r)
+{
+    struct gb_policy policy = gb_blueprint_route_policy(r);
+    struct gb_drain_policy drain = gb_blueprint_drain_policy(b, r);
+    GB_ASSERT(policy.max_in_flight > 0 && policy.send_timeout_ns > 0);
+    GB_ASSERT(policy.backoff.multiplier >= 1 && policy.backoff.max_ns >= policy.backoff.initial_ns);
+    GB_ASSERT(drain.batch_size > 0 && drain.batch_size <= drain.max_batch_size);
+    GB_ASSERT(drain.min_interval_ns > 0 && drain.min_interval_ns <= drain.max_interval_ns);
+    GB_ASSERT(drain.interval_ns > 0);
+    GB_ASSERT(r->delivery_mode.value != GB_SHARED_OUTBOX ||
+              drain.stale_claim_ns >= policy.send_timeout_ns);
+    GB_ASSERT(r->receiver != NULL && r->binding_ids.count > 0);
+    for (size_t i = 0; i < r->binding_ids.count; i++) {
+        char partition[GB_BLUEPRINT_PARTITION_MAX];
+        GB_ASSERT(r->bindings[i] != NULL && r->bindings[i]->sender != NULL);
+        gb_blueprint_partition(r, r->bindings[i], partition);
+        GB_ASSERT(strlen(partition) > strlen("SESSION#"));
+    }
+}
+
+static void load(struct gb_bytes bytes, enum gb_blueprint_format format)
+{
+    struct gb_findings findings = {0};
+    struct gb_blueprint *b = NULL;
+    struct gb_err err = gb_blueprint_load(bytes, "doc", format, &findings, &b);
+    GB_ASSERT(gb_failed(err) == (b == NULL));
+    check_findings(&findings, err);
+    for (size_t i = 0; b != NULL && i < b->route_count; i++) check_route(b, &b->routes[i]);
+    gb_blueprint_free(b);
+    gb_findings_deinit(&findings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    load(gb_bytes(data, size), GB_BLUEPRINT_YAML);
+    load(gb_bytes(data, size), GB_BLUEPRINT_JSON);
+    return 0;
+}
