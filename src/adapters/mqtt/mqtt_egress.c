@@ -98,7 +98,8 @@ static struct gb_err plan_text(struct plan *plan, enum gb_mqtt_property property
     return check_text(text, header);
 }
 
-/* A header that does not become a user property: it has its own place in the packet, or stays here. */
+/* A header that does not become a user property: it has its own place in the packet, or stays
+ * here. */
 static bool is_left_out(const struct plan *plan, struct gb_bytes name)
 {
     static const char *const placed[] = {GB_H_MESSAGE_ID, "mqtt.topic", "mqtt.retained", "mqtt.qos",

@@ -27,7 +27,8 @@ void gb_mqtt_packet_end(struct gb_str *out, size_t remaining, const uint8_t *end
     out->size += size;
 }
 
-/* Sizes of length-prefixed fields are added here, so that one check finds a field that is too long. */
+/* Sizes of length-prefixed fields are added here, so that one check finds a field that is too
+ * long. */
 struct sizing {
     size_t sum;
     bool too_long;

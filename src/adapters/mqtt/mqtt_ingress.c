@@ -78,7 +78,8 @@ static bool is_safe(struct gb_bytes text)
     return text.size <= GB_MQTT_INGRESS_TEXT_MAX && gb_utf8_safe(text);
 }
 
-/* Names that only the bridge itself may set; a publisher's are dropped and not counted (spec 03 §6.1). */
+/* Names that only the bridge itself may set; a publisher's are dropped and not counted (spec 03
+ * §6.1). */
 static bool is_ours(struct gb_bytes name)
 {
     static const char *const ours[] = {"mqtt.topic", "mqtt.retained", "mqtt.qos",
@@ -206,8 +207,9 @@ static void take_publish(struct builder *b)
     put(b, gb_bytes_c("mqtt.qos"), (struct gb_value){.kind = GB_VALUE_INT, .number = b->p->qos});
 }
 
-/* An upper bound of the bytes that will be stored, so that the envelope is one allocation. Properties on
- * the wire are never smaller than what they become, but for the correlation (base64, and the id). */
+/* An upper bound of the bytes that will be stored, so that the envelope is one allocation.
+ * Properties on the wire are never smaller than what they become, but for the correlation (base64,
+ * and the id). */
 static size_t size_hint(const struct gb_mqtt_publish *p)
 {
     size_t hint = p->payload.size + p->topic.size + p->properties.raw.size + OWN_HEADERS_BYTES;
