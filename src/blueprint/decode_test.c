@@ -59,7 +59,7 @@ static void refuses(const struct gb_block *block, const char *key, const char *v
     if (a.refused != 1) {
         fail_msg("%s.%s: %s has %zu findings, not one", block->name, key, value, a.refused);
     }
-    const char *text = NULL;
+    const char *text = "";
     for (size_t i = 0; i < a.findings.count; i++) {
         if (strstr(a.findings.items[i].text, " is required") == NULL) {
             text = a.findings.items[i].text;
