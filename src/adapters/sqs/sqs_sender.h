@@ -16,6 +16,7 @@ struct gb_sqs_sender_cfg {
     const char *queue_url;  /* one of the two */
     const char *queue_name;
     const char *region;     /* NULL = chain, then the label in queue_url */
+    const char *profile;    /* whose region the chain reads; NULL = AWS_PROFILE, default */
     const char *endpoint;   /* NULL = chain */
     uint32_t batch_size;    /* resolved 1-10 */
     uint32_t delay_seconds;
