@@ -60,6 +60,8 @@ static const struct rule_row bridge_rows[] = {
      "config_watch: {mode: push}\n"
      "stores:\n",
      "must be one of: notify, poll"},
+    {"long id", "  id: plant-bridge\n", "  id: \"a\\x07\"\n",
+     "bridge.id must be at most 255 bytes without control characters"},
 };
 
 static void bridge(void **state)

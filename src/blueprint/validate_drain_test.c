@@ -145,6 +145,13 @@ static const struct rule_row leases_of_the_cluster_document_rows[] = {
      "      session_id: mqtt-conn\n"
      "      sender_id: sqs-out\n",
      "lease settings differ from those of route"},
+    {"jitter trimmed", "      lease_ttl: 300s\n",
+     "      lease_ttl: 300s\n      lease_renew_jitter: 200s\n",
+     "session.lease_renew_jitter is shortened"},
+    {"01 P5, block over another session", "session_mode: exclusive", "session_mode: persistent",
+     "session \"mqtt-conn\" is not exclusive"},
+    {"03 check 4, clean start", "clean_start: false", "clean_start: true",
+     "clean_start: true is overridden on an exclusive session"},
 };
 
 static void leases_of_the_cluster_document(void **state)

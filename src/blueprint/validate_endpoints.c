@@ -18,7 +18,8 @@ static const char *kind_name(int kind)
     return gb_schema_word_name(gb_schema_kinds, kind);
 }
 
-/* V4, V5, P4: one rule for receivers and senders. */
+/* V4, V5, P4: one rule for receivers and senders. Sessions are MQTT only, so a written transport that
+ * differs from its session's is a stateless one. */
 static void check_transport(struct gb_check *c, const struct gb_opt_word *transport,
                             const char *session_id, const struct gb_bp_session *session)
 {
@@ -37,11 +38,6 @@ static void check_transport(struct gb_check *c, const struct gb_opt_word *transp
                        "session_id is refused with transport %s, which has no sessions; remove one "
                        "of the two",
                        kind_name(transport->value));
-    } else if (session != NULL && session->transport.given && transport->given &&
-               transport->value != session->transport.value) {
-        gb_check_error(c, "transport", "transport %s differs from %s of session \"%.*s\"",
-                       kind_name(transport->value), kind_name(session->transport.value),
-                       GB_SHOWN_MAX, session_id);
     }
     if (transport->value == GB_BP_MQTT && session_id == NULL) {
         gb_check_error(c, "transport", "transport mqtt needs a session_id; the session connects");

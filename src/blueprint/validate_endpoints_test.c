@@ -80,6 +80,14 @@ static const struct rule_row receivers_rows[] = {
      "  - {id: more, session_id: plant, topics: [{topic: x}]}\n"
      "senders:\n",
      "already has the receiver \"telemetry-in\""},
+    {"04 B3, backoff upside down",
+     "    session_id: plant\n    topics:\n      - {topic: \"telemetry/#\", qos: 1}\n",
+     "    transport: sqs\n    options: {queue_name: q, poll_backoff_max: 1ms}\n",
+     "options.poll_backoff_max is less than"},
+    {"04 C2, short key",
+     "    session_id: plant\n    topics:\n      - {topic: \"telemetry/#\", qos: 1}\n",
+     "    transport: http\n    options: {api_key: a23456789abcdef}\n",
+     "options.api_key has 15 bytes; at least 16"},
 };
 
 static void receivers(void **state)
@@ -204,6 +212,28 @@ static const struct rule_row senders_rows[] = {
      "    session_id: plant\n"
      "    options",
      "session_id is refused with transport sqs"},
+    {"04 B2, too many tags",
+     "      queue_url: https://sqs.eu-central-1.amazonaws.com/123456789/telemetry-events\n",
+     "      queue_tags: {t0: v, t1: v, t2: v, t3: v, t4: v, t5: v, t6: v, t7: v, t8: v, t9: v, "
+     "t10: v, t11: v, t12: v, t13: v, t14: v, t15: v, t16: v, t17: v, t18: v, t19: v, t20: v, t21: "
+     "v, t22: v, t23: v, t24: v, t25: v, t26: v, t27: v, t28: v, t29: v, t30: v, t31: v, t32: v, "
+     "t33: v, t34: v, t35: v, t36: v, t37: v, t38: v, t39: v, t40: v, t41: v, t42: v, t43: v, t44: "
+     "v, t45: v, t46: v, t47: v, t48: v, t49: v, t50: v}\n",
+     "has more than 50 tags"},
+    {"04 B2, empty tag",
+     "      queue_url: https://sqs.eu-central-1.amazonaws.com/123456789/telemetry-events\n",
+     "      queue_tags: {\"\": v}\n", "keys have 1-128 characters"},
+    {"04 B2, long prefix",
+     "      queue_url: https://sqs.eu-central-1.amazonaws.com/123456789/telemetry-events\n",
+     "      queue_tags: {a: b}\n      queue_name_prefix: "
+     "ppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp\n",
+     "longer than 80 characters"},
+    {"04 C9, both answers",
+     "    transport: sqs\n    options:\n      queue_url: "
+     "https://sqs.eu-central-1.amazonaws.com/123456789/telemetry-events\n",
+     "    transport: http\n    options: {at_most_once_accept_loss: true, fail_on_zero_delivery: "
+     "true}\n",
+     "mutually exclusive"},
 };
 
 static void senders(void **state)

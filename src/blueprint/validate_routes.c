@@ -187,8 +187,9 @@ static void check_agreement(struct gb_check *c, struct gb_map *seen, struct gb_b
 static void check_backoff(struct gb_check *c, const struct gb_bp_backoff *b)
 {
     if (b->max_interval.ns >= b->initial_interval.ns) return;
-    gb_check_error(c, "policy.backoff",
-                   "policy.backoff.max_interval is less than policy.backoff.initial_interval");
+    gb_check_warning(c, b->max_interval.given ? "policy.backoff.max_interval" : "policy.backoff",
+                     "policy.backoff.max_interval is less than policy.backoff.initial_interval and "
+                     "caps it");
 }
 
 void gb_validate_routes(struct gb_check *c)

@@ -28,7 +28,7 @@ static const struct rule_row routes_rows[] = {
      "    policy: {backoff: {initial_interval: -1s}}\n",
      "policy.backoff.initial_interval \"-1s\" must not be negative"},
     {"backoff upside down", "    policy: {}\n", "    policy: {backoff: {initial_interval: 1m}}\n",
-     "max_interval is less than"},
+     "warning: routes[0] (ingest): policy.backoff.max_interval is less"},
     {"negative in flight", "    policy: {}\n", "    policy: {max_in_flight: -1}\n",
      "policy.max_in_flight -1 is out of range"},
     {"default in flight", "    policy: {}\n", "    policy: {max_in_flight: 0}\n", NULL},
