@@ -18,8 +18,8 @@ static const char *kind_name(int kind)
     return gb_schema_word_name(gb_schema_kinds, kind);
 }
 
-/* V4, V5, P4: one rule for receivers and senders. Sessions are MQTT only, so a written transport that
- * differs from its session's is a stateless one. */
+/* V4, V5, P4: one rule for receivers and senders. Sessions are MQTT only, so a written transport
+ * that differs from its session's is a stateless one. */
 static void check_transport(struct gb_check *c, const struct gb_opt_word *transport,
                             const char *session_id, const struct gb_bp_session *session)
 {

@@ -145,6 +145,9 @@ static const struct rule_row resolvers_rows[] = {
      "    resolver: {type: rules, rules: [{binding_id: to-sqs, match: [{field: a, operator: "
      "eq}]}]}\n",
      "value must be written"},
+    {"01 V7, empty header_map", "    policy: {}\n",
+     "    policy: {}\n    resolver: {type: header_map, header_key: k, header_map: {}}\n",
+     "resolver.header_map needs at least one entry"},
 };
 
 static void resolvers(void **state)
