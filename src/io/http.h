@@ -10,7 +10,8 @@
  *         gb_http_deinit (which keeps nothing). A body is moved in with gb_str and freed by gb_http_deinit.
  * Thread: loop thread only.
  * Errors: GB_TIMEOUT at op.deadline_ns, GB_CONNECTION_LOST (connect, DNS, TLS, reset), GB_PAYLOAD_TOO_LARGE (answer
- *         above the limit), GB_CANCELLED. Any HTTP status is GB_OK. */
+ *         above the limit), GB_INVALID_CONFIG (URL, method, header or CA file that can't be used), GB_UNAVAILABLE (out of
+ *         memory), GB_CANCELLED. Any HTTP status is GB_OK. */
 struct gb_http_header {
     const char *name;
     const char *value;
@@ -27,13 +28,15 @@ struct gb_http_request {
     size_t answer_bytes_max;    /* 0 = 8 MiB */
     int64_t connect_timeout_ns; /* 0 = the rest of the deadline */
     const char *ca_file;        /* NULL = the client's trust */
-    const char *const *want_headers; /* names of answer headers to keep, lower case; NULL-terminated */
+    const char *const
+        *want_headers; /* names of answer headers to keep, lower case; NULL-terminated */
     /* out */
     int status;
     struct gb_str answer;
     struct gb_str answer_headers; /* "name: value\n" for each wanted one, lower-case names */
 };
-void gb_http_deinit(struct gb_http_request *q); /* releases body and answer; accepts zeroed memory */
+void gb_http_deinit(
+    struct gb_http_request *q); /* releases body and answer; accepts zeroed memory */
 /* Value of a kept answer header, or the empty view. */
 struct gb_bytes gb_http_answer_header(const struct gb_http_request *q, const char *name);
 

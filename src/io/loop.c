@@ -1,5 +1,6 @@
 #include "io/loop.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
@@ -114,6 +115,7 @@ struct gb_err gb_loop_new(struct gb_loop **out)
         return gb_err(GB_UNAVAILABLE, "event loop: %s; check the limits of memory and open files",
                       uv_strerror(rc));
     }
+    (void)signal(SIGPIPE, SIG_IGN); /* fails for unknown signals only */
     start_handles(l);
     gb_reactor_set_now(l->reactor, uv_hrtime(), wall_clock_ms());
     *out = l;

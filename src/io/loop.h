@@ -6,6 +6,7 @@
 /* The process's event loop: libuv drives the reactor. One uv timer follows the reactor's next deadline. After the
  * I/O callbacks of one poll phase there is one reactor turn, so what they made is handled as one batch.
  * Owns:   the uv loop and the reactor. gb_loop_free asserts that every handle was closed.
+ *         SIGPIPE is ignored from gb_loop_new on: a write to a closed connection is an error value.
  * Thread: gb_loop_new, run and everything else on one thread; gb_loop_stop from that thread only.
  * Errors: gb_loop_new: GB_UNAVAILABLE (out of descriptors or memory). */
 struct gb_loop;
@@ -25,8 +26,8 @@ void gb_loop_refresh_clock(struct gb_loop *l);
 
 /* Signals: `fn` runs on the loop for each delivery of `signum`. */
 struct gb_signal;
-struct gb_err gb_signal_new(struct gb_loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
-                            struct gb_signal **out);
+struct gb_err gb_signal_new(struct gb_loop *l, int signum, void (*fn)(void *arg, int signum),
+                            void *arg, struct gb_signal **out);
 void gb_signal_free(struct gb_signal *s);
 
 #endif

@@ -12,9 +12,9 @@
  * Errors: gb_worker_new: GB_UNAVAILABLE. Jobs put their result into their own struct. */
 struct gb_worker;
 struct gb_job {
-    struct gb_list_node node;            /* private */
-    void (*run)(struct gb_job *job);     /* worker thread */
-    void (*done)(struct gb_job *job);    /* loop thread */
+    struct gb_list_node node;         /* private */
+    void (*run)(struct gb_job *job);  /* worker thread */
+    void (*done)(struct gb_job *job); /* loop thread */
 };
 struct gb_err gb_worker_new(struct gb_loop *l, const char *name, struct gb_worker **out);
 void gb_worker_submit(struct gb_worker *w, struct gb_job *job);
