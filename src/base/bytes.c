@@ -132,3 +132,19 @@ bool gb_utf8_sqs_acceptable(struct gb_bytes text)
 {
     return text.size > 0 && check(text, is_sqs_character);
 }
+
+void gb_bytes_show(struct gb_bytes text, char *out, size_t capacity)
+{
+    size_t size = text.size;
+    bool cut = size > capacity - 1;
+    if (cut) size = capacity - 4;
+    while (cut && size > 0 && (text.data[size] & 0xC0) == 0x80) size--;
+    bool safe = gb_utf8_safe(text); /* U+0080 to U+009F are controls as well */
+    for (size_t i = 0; i < size; i++) {
+        uint8_t c = text.data[i];
+        bool plain = c >= 0x20 && c != 0x7F && (c < 0x80 || safe);
+        out[i] = plain ? (char)c : '?';
+    }
+    if (cut) memcpy(out + size, "...", 3);
+    out[cut ? size + 3 : size] = '\0';
+}

@@ -38,6 +38,10 @@ bool gb_utf8_safe(struct gb_bytes text);
 /* Well-formed, non-empty, only #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF (SQS). */
 bool gb_utf8_sqs_acceptable(struct gb_bytes text);
 
+/* The text as an operator may see it in a message: cut with "..." to fit `capacity` >= 4 bytes,
+ * terminated, control characters and what is not UTF-8 as '?'. */
+void gb_bytes_show(struct gb_bytes text, char *out, size_t capacity);
+
 /* Big-endian stores. */
 static inline void gb_put_u16(uint8_t *p, uint16_t v)
 {

@@ -120,7 +120,7 @@ static void utf8_vectors_at_every_place(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof utf8_rows / sizeof utf8_rows[0]; i++) {
         const struct utf8_row *row = &utf8_rows[i];
-        for (size_t place = 0; place < 21 * 21; place++) {
+        for (size_t place = 0; place < (size_t)21 * 21; place++) {
             size_t before = place % 21;
             char text[64];
             memset(text, 'a', sizeof text);
@@ -193,6 +193,35 @@ static void big_endian_stores(void **state)
     assert_memory_equal(out, "\xFE\xDC\xBA\x98\x76\x54\x32\x10\x00", 9);
 }
 
+static void shown_texts_are_safe(void **state)
+{
+    (void)state;
+    static const struct show_row {
+        const char *text;
+        const char *want; /* in 10 bytes */
+    } rows[] = {
+        {"", ""},
+        {"short", "short"},
+        {"123456789", "123456789"},
+        {"1234567890", "123456..."},
+        {"a\nb\x7F", "a?b?"},
+        {"M\xC3\xB6", "M\xC3\xB6"},
+        {"\xC3\x28", "?("},
+        {"\xC2\x85", "??"}, /* U+0085 */
+        {"12345\xC3\xB6"
+         "8910",
+         "12345..."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char shown[10];
+        gb_bytes_show(gb_bytes_c(rows[i].text), shown, sizeof shown);
+        assert_string_equal(shown, rows[i].want);
+    }
+    char zero[10];
+    gb_bytes_show(gb_bytes("a\0b", 3), zero, sizeof zero);
+    assert_string_equal(zero, "a?b");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +233,7 @@ int main(void)
         cmocka_unit_test(utf8_every_code_point),
         cmocka_unit_test(utf8_every_pair_of_bytes),
         cmocka_unit_test(big_endian_stores),
+        cmocka_unit_test(shown_texts_are_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

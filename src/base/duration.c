@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-enum { SHOWN_MAX = 48, FRACTION_DIGITS_MAX = 18 };
+enum { SHOWN_MAX = 52, FRACTION_DIGITS_MAX = 18 };
 
 /* The magnitude of INT64_MIN: one more than that of the largest duration. */
 #define MAGNITUDE_MAX ((uint64_t)INT64_MAX + 1)
@@ -101,30 +101,16 @@ static enum verdict parse(struct gb_bytes text, int64_t *out_ns)
     return VERDICT_OK;
 }
 
-/* The refused text as an operator may see it: cut, and without control characters. */
-static void show(struct gb_bytes text, char out[SHOWN_MAX + 4])
-{
-    size_t size = text.size < SHOWN_MAX ? text.size : SHOWN_MAX;
-    while (size < text.size && size > 0 && (text.data[size] & 0xC0) == 0x80) size--;
-    bool safe = gb_utf8_safe(text); /* U+0080 to U+009F are controls as well */
-    for (size_t i = 0; i < size; i++) {
-        uint8_t c = text.data[i];
-        bool plain = c >= 0x20 && c != 0x7F && (c < 0x80 || safe);
-        out[i] = plain ? (char)c : '?';
-    }
-    (void)snprintf(out + size, 4, "%s", size < text.size ? "..." : "");
-}
-
 struct gb_err gb_duration_parse(struct gb_bytes text, int64_t *out_ns)
 {
-    char shown[SHOWN_MAX + 4];
+    char shown[SHOWN_MAX];
     int64_t ns = 0;
     enum verdict verdict = parse(text, &ns);
     if (verdict == VERDICT_OK) {
         *out_ns = ns;
         return gb_ok();
     }
-    show(text, shown);
+    gb_bytes_show(text, shown, sizeof shown);
     if (verdict == VERDICT_NO_UNIT) {
         return gb_err(GB_INVALID_CONFIG,
                       "invalid duration \"%s\": a number needs a unit (ns, us, ms, s, m, h), for "

@@ -42,11 +42,12 @@ struct gb_err gb_address_check(struct gb_bytes address)
 
 static struct gb_err missing(struct gb_bytes name)
 {
-    size_t shown = name.size > NAME_SHOWN_MAX ? NAME_SHOWN_MAX : name.size;
+    char shown[NAME_SHOWN_MAX];
+    gb_bytes_show(name, shown, sizeof shown);
     return gb_err(GB_ADDRESS_TEMPLATE,
-                  "the address needs the header %.*s, which the message has not as a text that is "
+                  "the address needs the header %s, which the message has not as a text that is "
                   "not empty",
-                  (int)shown, (const char *)name.data);
+                  shown);
 }
 
 struct gb_err gb_address_expand(struct gb_bytes address, const struct gb_envelope *e,

@@ -63,7 +63,10 @@ static void urls_have_one_canonical_form(void **state)
 
         struct gb_mqtt_endpoint again; /* the canonical form is its own */
         assert_false(gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(printed), &again)));
-        assert_memory_equal(&e, &again, sizeof e);
+        assert_int_equal(e.scheme, again.scheme);
+        assert_int_equal(e.port, again.port);
+        assert_string_equal(e.host, again.host);
+        assert_string_equal(e.path, again.path);
     }
 }
 
@@ -118,8 +121,8 @@ static struct gb_err parse_long(const char *before, size_t fill)
     char url[1200];
     size_t size = strlen(before);
     assert_true(size + fill <= sizeof url);
-    memcpy(url, before, size);
-    memset(url + size, 'a', fill);
+    memset(url, 'a', sizeof url);
+    for (size_t i = 0; i < size; i++) url[i] = before[i];
     struct gb_mqtt_endpoint e;
     struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes(url, size + fill), &e);
     if (gb_failed(err)) return err;

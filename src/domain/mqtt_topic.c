@@ -26,8 +26,9 @@ static bool holds(struct gb_bytes text, char c)
 static struct gb_err refuse(enum gb_code code, const char *what, struct gb_bytes value,
                             const char *rule)
 {
-    size_t shown = value.size > SHOWN_MAX ? SHOWN_MAX : value.size;
-    return gb_err(code, "%s \"%.*s\": %s", what, (int)shown, (const char *)value.data, rule);
+    char shown[SHOWN_MAX];
+    gb_bytes_show(value, shown, sizeof shown);
+    return gb_err(code, "%s \"%s\": %s", what, shown, rule);
 }
 
 /* What topics and filters share (MQTT 5 §4.7.3). */

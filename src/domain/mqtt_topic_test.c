@@ -13,10 +13,8 @@ struct check_row {
     const char *says; /* part of the message; NULL: accepted */
 };
 
-typedef struct gb_err check_fn(struct gb_bytes text);
-
-static void assert_rows(const struct check_row *rows, size_t count, check_fn *check,
-                        enum gb_code code)
+static void assert_rows(const struct check_row *rows, size_t count,
+                        struct gb_err (*check)(struct gb_bytes text), enum gb_code code)
 {
     for (size_t i = 0; i < count; i++) {
         struct gb_err err = check(gb_bytes_c(rows[i].text));
@@ -53,6 +51,7 @@ static void filters_are_checked(void **state)
         {"##", "'#' must be the last"},
         {"a#", "must fill its level"},
         {"a+", "must fill its level"},
+        {"a\n+", "topic filter \"a?+\": "},
         {"+a", "must fill its level"},
         {"a/b+/c", "must fill its level"},
         {"++", "must fill its level"},

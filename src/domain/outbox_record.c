@@ -16,6 +16,9 @@ void gb_outbox_partition(struct gb_str *out, struct gb_bytes session_id, struct 
 
 struct gb_err gb_outbox_batch_new(size_t capacity, struct gb_outbox_batch **out)
 {
+    if (capacity > SIZE_MAX / sizeof(struct gb_outbox_record)) {
+        return gb_err_no_memory("outbox batch");
+    }
     struct gb_outbox_batch *b = calloc(1, sizeof *b);
     if (b == NULL) return gb_err_no_memory("outbox batch");
     b->records = calloc(capacity == 0 ? 1 : capacity, sizeof *b->records);
