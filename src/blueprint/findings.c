@@ -26,10 +26,40 @@ static bool grow(struct gb_findings *f)
     return true;
 }
 
+/* The size of the UTF-8 sequence at `p`, 0 when there is none. */
+static size_t sequence_size(const char *p)
+{
+    for (size_t size = 1; size <= 4 && p[size - 1] != '\0'; size++) {
+        if (gb_utf8_valid(gb_bytes(p, size))) return size;
+    }
+    return 0;
+}
+
+/* Values of the document come along: a finding stays on one line, and a value that was shortened
+ * inside a character loses the rest of it. */
+static char *clean_copy(const char *text)
+{
+    char *copy = gb_strdup(text);
+    if (copy == NULL) return NULL;
+    size_t used = 0;
+    for (const char *p = text; *p != '\0';) {
+        size_t size = sequence_size(p);
+        if (size > 0 && gb_utf8_safe(gb_bytes(p, size))) {
+            memcpy(copy + used, p, size);
+            used += size;
+        } else if (size > 0) {
+            copy[used++] = '?';
+        }
+        p += size > 0 ? size : 1;
+    }
+    copy[used] = '\0';
+    return copy;
+}
+
 static char *text_of(const char *format, va_list args)
 {
-    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args); /* cuts at a UTF-8 border */
-    return gb_strdup(err.message);
+    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
+    return clean_copy(err.message);
 }
 
 void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
@@ -50,8 +80,8 @@ void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb
         .line = at.line,
         .column = at.column,
         .order = f->count,
-        .path = gb_strdup(at.path == NULL ? "" : at.path),
-        .id = gb_strdup(at.id == NULL ? "" : at.id),
+        .path = clean_copy(at.path == NULL ? "" : at.path),
+        .id = clean_copy(at.id == NULL ? "" : at.id),
         .text = text_of(format, args),
     };
     va_end(args);

@@ -8,6 +8,7 @@
 /* What is wrong, or worth a warning, in a document: `<path> (<id>): <text>` at a line and column
  * (spec 01 §5.1). Texts name the key, the value unless it is secret, the rule and the remedy.
  * Owns:   every finding's strings; gb_findings_deinit releases them and accepts zeroed memory.
+ *         Control characters in them become `?`, so that a finding is one line of UTF-8.
  * Thread: one at a time.
  * Errors: adding never fails at the call: out of memory is sticky and gb_findings_check tells. At
  *         most GB_FINDINGS_MAX are kept, the rest only counted. */

@@ -20,7 +20,9 @@ static void check_findings(const struct gb_findings *f, struct gb_err err)
     for (size_t i = 0; i < f->count; i++) {
         GB_ASSERT((f->items[i].line == 0) == (f->items[i].column == 0));
         GB_ASSERT(i == 0 || f->items[i - 1].line <= f->items[i].line);
-        GB_ASSERT(f->items[i].text[0] != '\0');
+        GB_ASSERT(f->items[i].text[0] != '\0' && gb_utf8_safe(gb_bytes_c(f->items[i].text)));
+        GB_ASSERT(gb_utf8_safe(gb_bytes_c(f->items[i].path)));
+        GB_ASSERT(gb_utf8_safe(gb_bytes_c(f->items[i].id)));
     }
     struct gb_str text = {0};
     gb_findings_print(f, "doc", &text);
