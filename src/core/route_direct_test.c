@@ -316,6 +316,8 @@ static const struct address_row {
     {"missing", "factory/{factory_id}/events", NULL, true, NULL, "ADDRESS_TEMPLATE"},
     {"empty", "factory/{factory_id}/events", "", true, NULL, "ADDRESS_TEMPLATE"},
     {"wildcard", "factory/{factory_id}/events", "A#", true, NULL, "INVALID_TOPIC"},
+    {"empty level", "factory/{factory_id}/events", "A//B", true, NULL, "INVALID_TOPIC"},
+    {"empty level elsewhere", "q/{factory_id}", "A//B", false, "q/A//B", NULL},
     {"one pass", "factory/{factory_id}/events", "{x}", true, "factory/{x}/events", NULL},
     {"control character elsewhere", "q/{factory_id}", "A\x7f", false, NULL, "INVALID_TOPIC"},
 };

@@ -222,7 +222,7 @@ struct gb_err gb_flight_address(struct gb_flight *f, const struct gb_route_targe
     struct gb_err err = gb_address_expand(*out, f->envelope, scratch);
     if (gb_failed(err)) return err;
     *out = gb_str_bytes(scratch);
-    if (t->mqtt) return gb_mqtt_publish_topic_check(*out);
+    if (t->mqtt) return gb_mqtt_address_check(*out);
     for (size_t i = 0; i < out->size; i++) {
         if (out->data[i] < 0x20 || out->data[i] == 0x7f)
             return gb_err(GB_INVALID_TOPIC,
