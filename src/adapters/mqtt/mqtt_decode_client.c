@@ -20,7 +20,7 @@ static void read_connect_flags(struct gb_mqtt_reader *r, struct gb_mqtt_connect 
     uint8_t flags = gb_mqtt_read_u8(r);
     out->clean_start = (flags & FLAG_CLEAN_START) != 0;
     out->has_will = (flags & FLAG_WILL) != 0;
-    out->will_qos = (flags & FLAG_WILL_QOS) >> 3;
+    out->will_qos = (uint8_t)((flags & FLAG_WILL_QOS) >> 3);
     out->will_retain = (flags & FLAG_WILL_RETAIN) != 0;
     out->has_password = (flags & FLAG_PASSWORD) != 0;
     out->has_username = (flags & FLAG_USERNAME) != 0;

@@ -10,11 +10,12 @@
 enum {
     /* "mqtt-bin:" and base64url of 256 bytes, rounded up; the largest of the derived ids. */
     DERIVED_ID_MAX = 384,
-    /* Names and small values of the headers that the adapter adds itself. */
-    OWN_HEADERS_BYTES = 192,
+    /* Names and small values of the headers that the adapter adds itself, and the pipeline after it
+     * (spec 02 §1.3): correlation id, route id, source id. */
+    OWN_HEADERS_BYTES = 256,
     /* How gb_envelope_new lays out headers: this many, then twice as many, and so on. */
     HEADERS_INLINE = 12,
-    HEADERS_OWN = 5, /* topic, retained, qos, a minted id and its mark */
+    HEADERS_OWN = 8, /* topic, retained, qos, a minted id and its mark; three of the pipeline */
 };
 
 enum gb_mqtt_poison gb_mqtt_ingress_classify(const struct gb_mqtt_ingress *in,
@@ -71,6 +72,12 @@ static void put(struct builder *b, struct gb_bytes name, struct gb_value value)
 static void put_text(struct builder *b, const char *name, struct gb_bytes text)
 {
     put(b, gb_bytes_c(name), (struct gb_value){.kind = GB_VALUE_TEXT, .text = text});
+}
+
+/* For names and texts that live for ever or in the envelope. */
+static void put_view(struct builder *b, const char *name, struct gb_value value)
+{
+    if (!gb_failed(b->err)) b->err = gb_envelope_put_view(b->envelope, gb_bytes_c(name), value);
 }
 
 static bool is_safe(struct gb_bytes text)
@@ -193,8 +200,10 @@ static void choose_id(struct builder *b, struct gb_reactor *r)
         char id[GB_ID_UUID_SIZE];
         gb_id_uuid(r, id);
         set_id(b, gb_bytes_c(id));
-        put_text(b, GB_H_MESSAGE_ID, gb_bytes_c(id));
-        put_text(b, GB_H_GENERATED_ID, gb_bytes_c("true"));
+        put_view(b, GB_H_MESSAGE_ID,
+                 (struct gb_value){.kind = GB_VALUE_TEXT, .text = b->envelope->id});
+        put_view(b, GB_H_GENERATED_ID,
+                 (struct gb_value){.kind = GB_VALUE_TEXT, .text = gb_bytes_c("true")});
         b->derived |= GB_DERIVED_GENERATED_ID;
     }
 }
@@ -202,9 +211,8 @@ static void choose_id(struct builder *b, struct gb_reactor *r)
 static void take_publish(struct builder *b)
 {
     put_text(b, "mqtt.topic", b->p->topic);
-    put(b, gb_bytes_c("mqtt.retained"),
-        (struct gb_value){.kind = GB_VALUE_BOOL, .number = b->p->retain});
-    put(b, gb_bytes_c("mqtt.qos"), (struct gb_value){.kind = GB_VALUE_INT, .number = b->p->qos});
+    put_view(b, "mqtt.retained", (struct gb_value){.kind = GB_VALUE_BOOL, .number = b->p->retain});
+    put_view(b, "mqtt.qos", (struct gb_value){.kind = GB_VALUE_INT, .number = b->p->qos});
 }
 
 /* An upper bound of the bytes that will be stored, so that the envelope is one allocation.

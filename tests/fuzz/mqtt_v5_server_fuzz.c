@@ -1,0 +1,10 @@
+#include "fuzz/mqtt_fuzz.h"
+
+/* What a server reads, MQTT 5.0. */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return mqtt_fuzz(data, size, GB_MQTT_V5, true);
+}
