@@ -204,11 +204,26 @@ static void the_usual_message_is_one_allocation(void **state)
     gb_reactor_free(r);
 }
 
+static void a_large_payload_does_not_waste_the_block(void **state)
+{
+    (void)state;
+    static char big[2000];
+    struct gb_envelope *e = NULL;
+    gb_oom_off();
+    assert_false(gb_failed(gb_envelope_new(1000, &e)));
+    assert_false(gb_failed(gb_envelope_set_payload(e, gb_bytes(big, sizeof big))));
+    assert_int_equal(gb_oom_count(), 2);
+    assert_false(gb_failed(gb_envelope_set_subject(e, gb_bytes(big, 600))));
+    assert_int_equal(gb_oom_count(), 2);
+    gb_envelope_unref(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failed_allocation_is_an_error),
         cmocka_unit_test(the_usual_message_is_one_allocation),
+        cmocka_unit_test(a_large_payload_does_not_waste_the_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
