@@ -38,7 +38,8 @@ void gb_bench_payload_init(uint8_t payload[GB_BENCH_PAYLOAD_SIZE])
     for (; at + sizeof readings + 2 < GB_BENCH_PAYLOAD_SIZE; at += sizeof readings - 1)
         memcpy(payload + at, readings, sizeof readings - 1);
     while (at < GB_BENCH_PAYLOAD_SIZE - 2) payload[at++] = '1';
-    memcpy(payload + at, "]}", 2);
+    payload[at] = ']';
+    payload[at + 1] = '}';
     gb_bench_payload_stamp(payload, 0, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <pcre2.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 #include <yaml.h>
@@ -21,7 +22,7 @@ static unsigned long status_kib(const char *key)
     FILE *f = fopen("/proc/self/status", "re");
     if (f == NULL) gb_bench_die("/proc/self/status can't be read");
     while (fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, key, strlen(key)) == 0) (void)sscanf(line + strlen(key), ": %lu", &kib);
+        if (strncmp(line, key, strlen(key)) == 0) kib = strtoul(line + strlen(key) + 1, NULL, 10);
     if (fclose(f) != 0 || kib == 0) gb_bench_die("/proc/self/status: no %s", key);
     return kib;
 }

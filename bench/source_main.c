@@ -12,9 +12,9 @@
  * Before that: {"listening":P}, {"subscribed":..} for each SUBSCRIBE, {"connected":..} as
  * publisher. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@
 #include "bench_process.h"
 #include "bench_stream.h"
 
-enum { IDS_MAX = 65535, PACKET_MAX = 65536, BURST = 512, DRAIN_LIMIT_S = 30 };
+enum { IDS_MAX = 65535, PACKET_MAX = 65536, BURST = 512, DRAIN_LIMIT_S = 30, SECONDS_MAX = 3600 };
 
 struct run {
     bool active, sending;
@@ -189,9 +189,12 @@ static bool take_packets(struct source *s)
 
 static void begin_run(struct source *s, const char *order)
 {
-    uint64_t rate = 0;
-    double seconds = 0;
-    if (sscanf(order, "run %" SCNu64 " %lf", &rate, &seconds) != 2 || seconds <= 0)
+    static const char word[] = "run ";
+    bool known = strncmp(order, word, sizeof word - 1) == 0;
+    char *end = NULL;
+    uint64_t rate = known ? strtoull(order + sizeof word - 1, &end, 10) : 0;
+    double seconds = known ? strtod(end, &end) : 0;
+    if (!known || *end != '\0' || !(seconds > 0 && seconds <= SECONDS_MAX))
         gb_bench_die("unknown order: %s", order);
     if (!s->ready || s->run.active) gb_bench_die("not ready for: %s", order);
     uint64_t now_ns = gb_bench_now_ns();
@@ -226,9 +229,10 @@ static void end_run(struct source *s, uint64_t now_ns)
     struct run *r = &s->run;
     if (r->sending || !r->active) return;
     if (r->acked < r->sent && now_ns < r->end_ns + DRAIN_LIMIT_S * UINT64_C(1000000000)) return;
-    if (r->acked < r->sent)
+    if (r->acked < r->sent) {
         gb_bench_die("%" PRIu64 " of %" PRIu64 " messages were not acknowledged %d s after the run",
                      r->sent - r->acked, r->sent, DRAIN_LIMIT_S);
+    }
     r->active = false;
     double seconds = (double)(r->last_ack_ns - r->begin_ns) / 1e9;
     gb_bench_say("{\"sent\":%" PRIu64 ",\"acked\":%" PRIu64 ",\"refused\":%" PRIu64
@@ -302,7 +306,7 @@ static void turn(struct source *s, struct pollfd ready[3])
     struct timespec timeout = {.tv_nsec = wait < 999999999 ? (long)wait : 999999999};
     if (ppoll(ready, 3, &timeout, NULL) < 0 && errno != EINTR)
         gb_bench_die("poll: %s", strerror(errno));
-    if (ready[2].revents != 0) read_peer(s);
+    if (s->peer != NULL && (ready[2].revents & ~POLLOUT) != 0) read_peer(s);
     if (ready[1].revents != 0) accept_peer(s);
     uint64_t now_ns = gb_bench_now_ns();
     if (s->peer != NULL) {
@@ -322,6 +326,8 @@ static void connect_as_publisher(struct source *s, uint16_t port)
                                 .keep_alive = 0,
                                 .client_id = gb_bytes_c("bench-source")};
     gb_mqtt_encode_connect(&s->peer->out, &c);
+    if (!gb_bench_flush(s->peer)) gb_bench_die("the broker closed the connection");
+    if (fcntl(s->peer->fd, F_SETFL, O_NONBLOCK) != 0) gb_bench_die("O_NONBLOCK");
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@
 #include "bench_process.h"
 #include "bench_stream.h"
 
-enum { PACKET_MAX = 65536, ORDER_POLL_MS = 20 };
+enum { PACKET_MAX = 65536, ORDER_POLL_US = 20000 };
 
 static void flush(struct gb_bench_stream *s)
 {
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     const char *filter = gb_bench_option(argc, argv, "--topic", "bench/#");
     int fd = gb_bench_connect((uint16_t)gb_bench_option_u64(argc, argv, "--port", 1883));
     /* Orders come while the source is silent: no poll() is spent on them in between. */
-    struct timeval wait = {.tv_usec = ORDER_POLL_MS * 1000};
+    struct timeval wait = {.tv_usec = ORDER_POLL_US};
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) != 0)
         gb_bench_die("SO_RCVTIMEO");
     struct gb_bench_stream *s = gb_bench_stream_new(fd);
