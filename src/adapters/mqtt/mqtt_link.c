@@ -156,6 +156,7 @@ void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason,
     bool say_goodbye = up && cause != GB_MQTT_DOWN_LOST && (v5 || cause == GB_MQTT_DOWN_CLOSED);
     l->down_cause = cause;
     l->down_reason = reason;
+    if (l->stream == NULL) return; /* the dial failed at once: its timer brings `down` */
     if (say_goodbye) {
         gb_mqtt_encode_disconnect(&l->tx, l->cfg.session->version, disconnect_reason);
         write_tx(l);

@@ -37,6 +37,9 @@ struct gb_mqtt_publisher {
     struct exchange *by_id[GB_MQTT_EXCHANGES_MAX + 1]; /* index = packet id; 0 unused */
     uint32_t in_flight;
     uint16_t last_id;
+    bool was_up;    /* this process has had a connection */
+    bool inherited; /* the broker's session is older than this process: see clear_id */
+    bool cleared[GB_MQTT_EXCHANGES_MAX + 1]; /* the broker answered a QoS 2 publish of this id */
     size_t pending;
     struct gb_list waiting; /* in order of send */
     struct gb_list writing;
@@ -166,6 +169,22 @@ static uint16_t next_id(struct gb_mqtt_publisher *p)
     return p->last_id;
 }
 
+static void append_pubrel(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason)
+{
+    char bytes[5] = {(char)PUBREL, 2, (char)(id >> 8), (char)id, (char)reason};
+    if (reason != 0) bytes[1] = 3;
+    gb_str_append(p->cfg.tx, gb_bytes(bytes, reason != 0 ? 5 : 4));
+    p->cfg.flush(p->cfg.arg);
+}
+
+/* A process that crashed may have left this id at the broker as received and not released. A new QoS 2 message under it
+ * would pass for the old one there and be lost without a word, so the id is released first, until the broker has
+ * answered once. PUBCOMP for an id it does not know is no error (MQTT 5.0 §4.3.3, §3.7.2.1). */
+static void clear_id(struct gb_mqtt_publisher *p, const struct exchange *x)
+{
+    if (p->inherited && x->qos == 2 && !p->cleared[x->id]) append_pubrel(p, x->id, 0);
+}
+
 /* Encodes and queues one waiting exchange for this connection. A local refusal ends the send (spec 03 §6.2). */
 static void publish(struct exchange *x)
 {
@@ -198,6 +217,7 @@ static void publish(struct exchange *x)
         p->by_id[id] = x;
         p->in_flight++;
         set_state(x, EXCHANGE_PUBLISHED);
+        clear_id(p, x);
         gb_str_append(p->cfg.tx, gb_str_bytes(&x->packet));
     } else {
         set_state(x, EXCHANGE_WRITING);
@@ -275,14 +295,6 @@ void gb_mqtt_publisher_send(struct gb_mqtt_publisher *p,
     publish_waiting(p);
 }
 
-static void append_pubrel(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason)
-{
-    char bytes[5] = {(char)PUBREL, 2, (char)(id >> 8), (char)id, (char)reason};
-    if (reason != 0) bytes[1] = 3;
-    gb_str_append(p->cfg.tx, gb_bytes(bytes, reason != 0 ? 5 : 4));
-    p->cfg.flush(p->cfg.arg);
-}
-
 static void fail_exchange(struct exchange *x)
 {
     answer(x, gb_err(GB_CONNECTION_LOST,
@@ -304,6 +316,8 @@ void gb_mqtt_publisher_up(struct gb_mqtt_publisher *p, const struct gb_mqtt_publ
 {
     p->peer = *peer;
     p->up = true;
+    p->inherited = session_present && (p->inherited || !p->was_up);
+    p->was_up = true;
     for (size_t id = 1; id <= GB_MQTT_EXCHANGES_MAX; id++) {
         struct exchange *x = p->by_id[id];
         if (x == NULL) continue;
@@ -315,6 +329,7 @@ void gb_mqtt_publisher_up(struct gb_mqtt_publisher *p, const struct gb_mqtt_publ
             append_pubrel(p, x->id, 0);
         } else {
             x->packet.data[0] = (char)(x->packet.data[0] | DUP);
+            clear_id(p, x);
             gb_str_append(p->cfg.tx, gb_str_bytes(&x->packet));
             p->cfg.flush(p->cfg.arg);
         }
@@ -371,6 +386,7 @@ void gb_mqtt_publisher_puback(struct gb_mqtt_publisher *p, uint16_t id, uint8_t 
 void gb_mqtt_publisher_pubrec(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason)
 {
     struct exchange *x = find(p, id, 2);
+    if (x != NULL) p->cleared[id] = true;
     if (x == NULL) {
         append_pubrel(p, id, p->peer.v5 ? PACKET_ID_NOT_FOUND : 0);
     } else if (reason >= 0x80) {

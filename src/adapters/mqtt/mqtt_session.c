@@ -268,6 +268,7 @@ static void link_up(void *arg, const struct gb_mqtt_connack *ack)
     s->failures = 0;
     s->up_ns = now_of(s);
     s->last_error = gb_ok();
+    s->recovery_wanted = false; /* a new connection brings everything again */
     if (s->epoch == 1) gb_metric_time(s->m.connect_latency, (int64_t)(s->up_ns - s->started_ns));
     GB_LOG(GB_LOG_INFO, "mqtt connected", gb_lf_str("session_id", s->cfg.id),
            gb_lf_int("epoch", (int64_t)s->epoch),
@@ -362,8 +363,8 @@ static void reconcile_changed(void *arg)
     gb_mqtt_inbound_rematch(s->inbound);
     if (s->recovery_running) {
         s->recovery_running = false;
-        s->recovery_wanted = false;
         s->recovery_ended_ns = now_of(s);
+        online_timer(s); /* what was handed back on this connection already waits for the next one */
     }
 }
 
