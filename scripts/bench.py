@@ -6,6 +6,7 @@ for orders on its stdin and stops at its end. Needs the programs of bench/ and t
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -29,8 +30,10 @@ WINDOW = 1000  # the subscriber's Receive Maximum, and the route's max_in_flight
 PACED_RATE = 1000
 PACED_SECONDS = 3
 COMMIT_BATCH = 256
-TIME_LIMIT_S = 330
+TIME_LIMIT_S = 300
 TICKS = os.sysconf("SC_CLK_TCK")
+PERF = shutil.which("perf")
+PROFILE_LINES = 25
 MIB = 1024.0  # of the KiB in /proc
 
 
@@ -159,6 +162,29 @@ class MemoryWatch:
         return self.anon
 
 
+class Profile:
+    """Where a process spends its time, by perf."""
+
+    def __init__(self, pid, folder):
+        self.data = folder / "perf.data"
+        self.command = [PERF, "record", "-q", "-F", "999", "-o", str(self.data), "-p", str(pid)]
+
+    def __enter__(self):
+        self.child = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        self.child.send_signal(signal.SIGINT)  # ends the recording, not the process recorded
+        end(self.child, 20)
+
+    def symbols(self):
+        command = [PERF, "report", "-i", str(self.data), "--stdio", "--percent-limit", "1", "-s", "dso,symbol"]
+        text = subprocess.run(command, text=True, capture_output=True, timeout=60, check=False).stdout
+        lines = [line.rstrip(" -") for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        return lines[:PROFILE_LINES]
+
+
 # --- the bridge's document ------------------------------------------------------------------------
 
 
@@ -206,6 +232,7 @@ class Bench:
         self.options = options
         self.folder = folder
         self.count = 0
+        self.profiling = False
         self.deadline = time.monotonic() + TIME_LIMIT_S
 
     def binary(self, name):
@@ -242,7 +269,7 @@ def paced(source, target):
 
 
 def full_speed(bench, source, target, pid, others):
-    """Rate and CPU from the first message sent to the last one delivered."""
+    """Rate and CPU of `pid` from the first message sent to the last one delivered."""
     cpu = cpu_seconds(pid)
     others_cpu = [cpu_seconds(p) for p in others]
     run = source.ask(f"run 0 {bench.options.seconds}", bench.options.seconds + 60)
@@ -359,7 +386,7 @@ class BridgeRow:
             else:
                 bridge.wait_for(lambda: not source.lines.empty(), 20, "the bridge subscribes")
                 source.answer()
-            figures = self.run(bench, source, sink, bridge)
+            figures = self.run(bench, folder, source, sink, bridge, parts)
             code = bridge.close()
             if code != 0:
                 raise Failed(f"the bridge ended with {code} on SIGTERM: {bridge.text()[-600:].strip()}")
@@ -368,14 +395,18 @@ class BridgeRow:
             for part in reversed(parts):
                 part.close()
 
-    def run(self, bench, source, sink, bridge):
+    def run(self, bench, folder, source, sink, bridge, parts):
         pid = bridge.child.pid
         time.sleep(0.7)  # what the start needed is given back, or never will be
         idle_rss, idle_anon = status_kib(pid, "VmRSS", "RssAnon")
         watch = MemoryWatch(pid)
         try:
             figures = paced(source, sink)
-            figures.update(full_speed(bench, source, sink, pid, [source.child.pid, sink.child.pid]))
+            others = [part.child.pid for part in parts if part is not bridge]
+            with Profile(pid, folder) if bench.profiling else contextlib.nullcontext() as profile:
+                figures.update(full_speed(bench, source, sink, pid, others))
+            if profile:
+                figures["profile"] = profile.symbols()
         except Failed as failed:
             raise Failed(f"{failed}; the bridge's log ends: {bridge.text()[-600:].strip()}") from None
         finally:
@@ -515,7 +546,24 @@ machine described below, so source and sink take their share of its cores.
 """
 
 
-def report(results, failures, options, rounds_done):
+def profile_missed(bench, results):
+    """A further run under perf of each row that missed its limit of rate or CPU: {title: lines}."""
+    missed = {row for what, row, figure, *_ in CHECKS if figure != "p99_ms"
+              for line in judge(results) if line[0] == what and line[3] == "miss"}
+    profiles = {}
+    bench.profiling = True
+    for row in (r for r in ROWS if r.key in missed):
+        if PERF is None or time.monotonic() > bench.deadline:
+            profiles[row.title] = ["no time left" if PERF else "perf is not installed"]
+            continue
+        try:
+            profiles[row.title] = row.measure(bench)["profile"]
+        except (Failed, OSError, subprocess.TimeoutExpired) as failed:
+            profiles[row.title] = [str(failed)]
+    return profiles
+
+
+def report(results, failures, profiles, options, rounds_done):
     lines = [INTRODUCTION, f"Each figure is the median of {rounds_done} interleaved rounds of {options.seconds:g} s.", ""]
     rows = [[row.title] + [form.format(results[row.key][key]) if key in results[row.key] else ""
                            for _, key, form in COLUMNS] for row in ROWS if row.key in results]
@@ -527,6 +575,11 @@ def report(results, failures, options, rounds_done):
     if failures:
         lines += ["", "## Not measured", ""]
         lines += [f"- {title}: {reason}" for title, reason in failures.items()]
+    if profiles:
+        lines += ["", "## Where the rows that miss spend their time", "",
+                  "From one further run at full speed; share of the bridge's CPU time, library, function."]
+        for title, symbols in profiles.items():
+            lines += ["", f"{title}:", "", "```", *symbols, "```"]
     lines += ["", "## Machine", ""]
     lines += table(["", ""], machine())
     return "\n".join(lines) + "\n"
@@ -570,9 +623,11 @@ def main():
     # Beside the results, so that SQLite's fsync meets a real file system, not a tmpfs.
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=ROOT / "build") as folder:
-        measured, failures, rounds = measure_all(Bench(options, pathlib.Path(folder)), rows)
-    results = {key: median_of(rounds_of) for key, rounds_of in measured.items() if rounds_of}
-    text = report(results, failures, options, rounds)
+        bench = Bench(options, pathlib.Path(folder))
+        measured, failures, rounds = measure_all(bench, rows)
+        results = {key: median_of(rounds_of) for key, rounds_of in measured.items() if rounds_of}
+        profiles = profile_missed(bench, results)
+    text = report(results, failures, profiles, options, rounds)
     if out is not None:
         out.write_text(text)
     print("\n" + text + (f"bench: written to {out}" if out else "bench: some rows only, so no file was written"))
