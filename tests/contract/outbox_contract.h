@@ -4,8 +4,8 @@
 #include "contract/store_driver.h"
 #include "ports/outbox.h"
 
-/* The outbox suite of spec 05: acceptance checks 1-13, cancel, close, limits, and random operations against a
- * model. One backend runs it with outbox_contract_run.
+/* The outbox suite of spec 05: acceptance checks 1-13, cancel, close, limits, and random operations
+ * against a model. One backend runs it with outbox_contract_run.
  * Owns:   the backend owns its store and driver between set_up and tear_down.
  * Thread: the test's.
  * Errors: none; what goes wrong fails the test. */

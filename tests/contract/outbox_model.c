@@ -7,8 +7,8 @@
 
 #include "contract/outbox_contract.h"
 
-/* The outbox as spec 05 §2 words it, over a plain array and without any cleverness; each answer of the store must
- * be the model's. */
+/* The outbox as spec 05 §2 words it, over a plain array and without any cleverness; each answer of
+ * the store must be the model's. */
 
 enum { MODEL_ROWS = 800, PARTITIONS = 2, KEYS = 3, OWNERS = 2, LIMIT_MAX = 6, CLOCK_MAX_MS = 40 };
 

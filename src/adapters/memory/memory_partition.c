@@ -5,7 +5,8 @@
 enum { CAPACITY_MIN = 16 };
 #define CAPACITY_MAX (UINT32_C(1) << 30)
 
-/* Claim order (spec 05 §2.3). Inside a partition `seq` is unique, so the envelope id never has to decide. */
+/* Claim order (spec 05 §2.3). Inside a partition `seq` is unique, so the envelope id never has to
+ * decide. */
 static bool older(const struct gb_memory_row *a, const struct gb_memory_row *b)
 {
     if (a->record.created_at_ms != b->record.created_at_ms)

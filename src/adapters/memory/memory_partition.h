@@ -5,16 +5,17 @@
 #include "base/map.h"
 #include "domain/outbox_record.h"
 
-/* The order inside one partition of the memory outbox (spec 05 §2.3, §2.4): which rows a claim may take, oldest
- * first, without looking at the others.
+/* The order inside one partition of the memory outbox (spec 05 §2.3, §2.4): which rows a claim may
+ * take, oldest first, without looking at the others.
  *
- * A row is *ready* when pending, or claimed below the mark (its claimer was fenced off), and *busy* when claimed at
- * the mark. The heap READY holds the ready rows without key and, of each key, the oldest row if that one is ready:
- * exactly the rows that may start a claim. PENDING holds all pending rows (depth, oldest, expiry).
+ * A row is *ready* when pending, or claimed below the mark (its claimer was fenced off), and *busy*
+ * when claimed at the mark. The heap READY holds the ready rows without key and, of each key, the
+ * oldest row if that one is ready: exactly the rows that may start a claim. PENDING holds all
+ * pending rows (depth, oldest, expiry).
  * Owns:   its heaps, keys and name; rows belong to the outbox.
  * Thread: loop thread only.
- * Errors: adding: GB_UNAVAILABLE (out of memory), nothing changed. Every other change can't fail: the heaps have
- *         room for all rows. */
+ * Errors: adding: GB_UNAVAILABLE (out of memory), nothing changed. Every other change can't fail:
+ *         the heaps have room for all rows. */
 
 enum gb_memory_heap_kind { GB_MEMORY_READY, GB_MEMORY_PENDING, GB_MEMORY_HEAPS };
 
@@ -62,8 +63,8 @@ void gb_memory_partition_remove(struct gb_memory_partition *p, struct gb_memory_
 void gb_memory_partition_raise(struct gb_memory_partition *p, uint64_t version);
 /* The oldest row a claim may take next; NULL: none. */
 struct gb_memory_row *gb_memory_partition_next(const struct gb_memory_partition *p);
-/* Makes that row busy. The next row of its key may then follow in the same claim, until gb_memory_partition_taken
- * has been called for each taken row. */
+/* Makes that row busy. The next row of its key may then follow in the same claim, until
+ * gb_memory_partition_taken has been called for each taken row. */
 void gb_memory_partition_take(struct gb_memory_partition *p, struct gb_memory_row *row);
 void gb_memory_partition_taken(struct gb_memory_partition *p, struct gb_memory_row *row);
 /* Claimed to pending. */

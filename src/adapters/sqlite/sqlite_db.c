@@ -347,8 +347,8 @@ static struct gb_err db_open(struct gb_sqlite_pool *pool, const struct gb_sqlite
     return err;
 }
 
-/* A role that joins a database in use is added on its worker, which owns the connection; the constructor
- * waits for it, at most for the transaction that runs. */
+/* A role that joins a database in use is added on its worker, which owns the connection; the
+ * constructor waits for it, at most for the transaction that runs. */
 struct join_job {
     struct gb_job job;
     struct gb_sqlite_db *db;

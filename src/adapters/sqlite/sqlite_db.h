@@ -8,16 +8,19 @@
 
 /* One file, one connection, one worker thread; shared by the stores that name the same path.
  *
- * Group commit: requests wait on the loop while a transaction runs; all of them become the next one: BEGIN
- * IMMEDIATE, each request in the order of its call, COMMIT, one fsync. At most GB_SQLITE_TX_REQUESTS requests or
- * (about) GB_SQLITE_TX_BYTES of payload in one.
- * A request that refuses by itself (duplicate, stale token) leaves the transaction going; a fault, or a failed
- * COMMIT, rolls everything back and is the result of every request in it.
- * Deadline: a request that still waits finishes GB_TIMEOUT; one inside a transaction reports what happened.
+ * Group commit: requests wait on the loop while a transaction runs; all of them become the next
+ * one: BEGIN IMMEDIATE, each request in the order of its call, COMMIT, one fsync. At most
+ * GB_SQLITE_TX_REQUESTS requests or (about) GB_SQLITE_TX_BYTES of payload in one.
+ * A request that refuses by itself (duplicate, stale token) leaves the transaction going; a fault,
+ * or a failed COMMIT, rolls everything back and is the result of every request in it.
+ * Deadline: a request that still waits finishes GB_TIMEOUT; one inside a transaction reports what
+ *           happened.
  * Cancel: wins while the request waits, loses afterwards.
  * Owns:   users are embedded in their stores; role states belong to the database.
- * Thread: everything here on the loop thread; `run`, `discard` and the state's functions on the worker.
- * Errors: GB_UNAVAILABLE: closing, `queue_max` requests of this user already wait or run, or a fault. */
+ * Thread: everything here on the loop thread; `run`, `discard` and the state's functions on the
+ *         worker.
+ * Errors: GB_UNAVAILABLE: closing, `queue_max` requests of this user already wait or run, or a
+ *         fault. */
 
 enum { GB_SQLITE_TX_REQUESTS = 4096, GB_SQLITE_TX_BYTES = 8 * 1024 * 1024 };
 enum { GB_SQLITE_QUEUE_DEFAULT = 16384 };
@@ -28,7 +31,8 @@ struct gb_sqlite_state {
 };
 struct gb_sqlite_state_ops {
     void (*forget)(struct gb_sqlite_state *state); /* a rollback: caches no longer hold */
-    /* Retention, asked after each commit that wrote. A sweep deletes at most `rows` rows, in its own transaction. */
+    /* Retention, asked after each commit that wrote. A sweep deletes at most `rows` rows, in its
+     * own transaction. */
     bool (*sweep_due)(const struct gb_sqlite_state *state, int64_t now_ms);
     void (*sweep)(struct gb_sqlite_state *state, struct gb_sqlite_tx *tx, int64_t rows);
     void (*free)(struct gb_sqlite_state *state); /* finalizes its statements */

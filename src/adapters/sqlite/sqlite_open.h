@@ -5,11 +5,12 @@
 
 #include "adapters/sqlite/sqlite_path.h"
 
-/* Opens the one connection of a file: path rules, lock, is it a database at all, pragmas (spec 05 §8).
+/* Opens the one connection of a file: path rules, lock, is it a database at all, pragmas (spec 05
+ * §8).
  * Owns:   the result owns the connection and the lock; gb_sqlite_close (zeroed: fine).
  * Thread: one at a time; blocking.
- * Errors: GB_INVALID_CONFIG (path, not a database, corrupt, no WAL), the file being left as it was; GB_UNAVAILABLE
- *         (in use by another process, file system). */
+ * Errors: GB_INVALID_CONFIG (path, not a database, corrupt, no WAL), the file being left as it was;
+ *         GB_UNAVAILABLE (in use by another process, file system). */
 struct gb_sqlite_connection {
     sqlite3 *sql;
     struct gb_sqlite_file file;

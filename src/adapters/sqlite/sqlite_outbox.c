@@ -74,8 +74,8 @@ static void bind_record(sqlite3_stmt *stmt, const struct gb_outbox_record *r,
     gb_sqlite_bind_text(stmt, 13, r->ordering_key);
 }
 
-/* `*stored` counts; an existing identity is skipped (spec 05 §2.3). A failure other than a fault has changed
- * nothing. */
+/* `*stored` counts; an existing identity is skipped (spec 05 §2.3). A failure other than a fault
+ * has changed nothing. */
 static struct gb_err persist_record(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
                                     const struct gb_outbox_record *r, size_t *stored)
 {
@@ -113,7 +113,8 @@ static bool run_sql(struct gb_outbox_state *s, struct gb_sqlite_tx *tx, enum gb_
     return stmt != NULL && gb_sqlite_run(tx, stmt);
 }
 
-/* One record is one statement, atomic by itself; several share a savepoint, for one of them may be refused. */
+/* One record is one statement, atomic by itself; several share a savepoint, for one of them may be
+ * refused. */
 static struct gb_err run_persist(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *verb,
                                  struct gb_op *op)
 {

@@ -4,8 +4,8 @@
 #include "domain/envelope_json.h"
 #include "ports/outbox.h"
 
-/* The claim in one transaction (spec 05 §2.3, §2.4): read the live rows oldest first, pending and claimed merged;
- * take what may be taken; then mark what was taken as claimed. */
+/* The claim in one transaction (spec 05 §2.3, §2.4): read the live rows oldest first, pending and
+ * claimed merged; take what may be taken; then mark what was taken as claimed. */
 
 enum { CLAIM_MAX = 16384 }; /* a longer wish gets a short batch, which is legal */
 static const uint64_t corrupt_log_every_ns = UINT64_C(60000000000);
@@ -71,7 +71,8 @@ static struct cursor *oldest(struct claim *c)
     return stands_before(&c->claimed, &c->pending) ? &c->claimed : &c->pending;
 }
 
-/* A claim is taken over by a higher version at once, at the same version when it is stale (inclusive, §2.6). */
+/* A claim is taken over by a higher version at once, at the same version when it is stale
+ * (inclusive, §2.6). */
 static bool reclaimable(const struct claim *c, const struct cursor *at)
 {
     if (gb_sqlite_u64(at->stmt, CANDIDATE_VERSION) < c->q->token.version) return true;

@@ -119,8 +119,9 @@ static int64_t delete_old(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
     return gb_sqlite_run(tx, stmt) ? sqlite3_changes64(tx->sql) : 0;
 }
 
-/* At most once a minute, then in pieces until nothing is left: a piece is a few rows for each request of the
- * transaction before it, so that deleting keeps up with writing and delays no commit by much. */
+/* At most once a minute, then in pieces until nothing is left: a piece is a few rows for each
+ * request of the transaction before it, so that deleting keeps up with writing and delays no commit
+ * by much. */
 static void sweep(struct gb_sqlite_state *base, struct gb_sqlite_tx *tx, int64_t rows)
 {
     struct gb_outbox_state *s = state_of(base);
@@ -179,8 +180,8 @@ static int64_t scalar_of(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
     return gb_sqlite_scalar(tx, stmt, otherwise);
 }
 
-/* With a fence row, ended rows need no look: each claim wrote the fence row in its own transaction. They are
- * many, for an hour of traffic. */
+/* With a fence row, ended rows need no look: each claim wrote the fence row in its own transaction.
+ * They are many, for an hour of traffic. */
 uint64_t gb_outbox_mark(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
                         struct gb_outbox_partition_cache *p, struct gb_bytes partition)
 {
@@ -207,8 +208,8 @@ struct gb_err gb_outbox_stale(const struct gb_token *token, const char *why)
                   (unsigned long long)token->version, why);
 }
 
-/* The row is written when the mark rises, and once a day so that retention sees that it is in use. An idle poll
- * writes nothing. */
+/* The row is written when the mark rises, and once a day so that retention sees that it is in use.
+ * An idle poll writes nothing. */
 static void raise_mark(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
                        struct gb_outbox_partition_cache *p, struct gb_bytes partition,
                        uint64_t version)

@@ -7,13 +7,15 @@
 #include "domain/outbox_record.h"
 #include "domain/token.h"
 
-/* What the outbox keeps on the worker of its database: statements, and per partition the mark, the last seq and
- * whether the rows lie in claim order. The caches hold because the file's lock admits one process only.
+/* What the outbox keeps on the worker of its database: statements, and per partition the mark, the
+ * last seq and whether the rows lie in claim order. The caches hold because the file's lock admits
+ * one process only.
  *
- * Claim order without an index for it: rows get growing rowids, and the index on (partition_key, status) lists
- * equal keys by rowid. So while (created_at, seq) grows with the rowid - it does unless a clock was set back -
- * that index is the claim order and a claim reads what it takes, whatever the backlog is. After an inversion the
- * claims sort until the rows before it have ended (docs/decisions/0202).
+ * Claim order without an index for it: rows get growing rowids, and the index on (partition_key,
+ * status) lists equal keys by rowid. So while (created_at, seq) grows with the rowid - it does
+ * unless a clock was set back - that index is the claim order and a claim reads what it takes,
+ * whatever the backlog is. After an inversion the claims sort until the rows before it have ended
+ * (docs/decisions/0202).
  * Owns:   statements, caches, scratch memory.
  * Thread: worker of the database.
  * Errors: faults go to the transaction (sqlite_tx.h). */

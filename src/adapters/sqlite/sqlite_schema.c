@@ -107,7 +107,8 @@ static bool has_column(sqlite3 *sql, const char *table, const char *column)
            SQLITE_OK;
 }
 
-/* Another connection may add the column between our look and our ALTER; then it is there all the same. */
+/* Another connection may add the column between our look and our ALTER; then it is there all the
+ * same. */
 static struct gb_err add_column(sqlite3 *sql, const char *path, const char *table,
                                 const struct column *column)
 {

@@ -107,7 +107,8 @@ uint64_t gb_sqlite_u64(sqlite3_stmt *stmt, int column)
     return value < 0 ? 0 : (uint64_t)value;
 }
 
-/* The statement is reset at its end and after a fault, so that nothing holds the transaction open. */
+/* The statement is reset at its end and after a fault, so that nothing holds the transaction
+ * open. */
 bool gb_sqlite_row(struct gb_sqlite_tx *tx, sqlite3_stmt *stmt)
 {
     int rc = sqlite3_step(stmt);

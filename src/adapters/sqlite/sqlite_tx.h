@@ -6,9 +6,9 @@
 #include "base/str.h"
 
 /* One transaction as the statements inside it see it, and the translation of SQLite's codes.
- * A *fault* (disk full, I/O error, corruption, out of memory) ends the whole transaction: it is noted in
- * `fault`, and every request in the transaction fails with it. A request's own refusal (stale token,
- * duplicate) is no fault: it is the request's result, and the transaction goes on.
+ * A *fault* (disk full, I/O error, corruption, out of memory) ends the whole transaction: it is
+ * noted in `fault`, and every request in the transaction fails with it. A request's own refusal
+ * (stale token, duplicate) is no fault: it is the request's result, and the transaction goes on.
  * Owns:   gb_sqlite_stmts its prepared statements; the transaction its scratch buffer.
  * Thread: the worker of the database (or the constructor's, before the worker starts).
  * Errors: GB_UNAVAILABLE with SQLite's text and the path, for every code (spec 05 §8). */
@@ -33,7 +33,8 @@ void gb_sqlite_stmts_finalize(struct gb_sqlite_stmts *stmts);
 /* SQLite keeps the pointer: the bytes stay until the statement is reset. */
 void gb_sqlite_bind_text(sqlite3_stmt *stmt, int index, struct gb_bytes text);
 void gb_sqlite_bind_int(sqlite3_stmt *stmt, int index, int64_t value);
-/* Versions and counters are unsigned; above INT64_MAX they are cut to it (spec 05 §1.2 never reaches it). */
+/* Versions and counters are unsigned; above INT64_MAX they are cut to it (spec 05 §1.2 never
+ * reaches it). */
 void gb_sqlite_bind_u64(sqlite3_stmt *stmt, int index, uint64_t value);
 struct gb_bytes gb_sqlite_text(sqlite3_stmt *stmt, int column); /* valid until the next step */
 uint64_t gb_sqlite_u64(sqlite3_stmt *stmt, int column);         /* negative: 0 */
