@@ -1,6 +1,7 @@
 #include "fuzz/mqtt_fuzz.h"
 
-/* What a client reads, MQTT 3.1.1. */
+/* What a client reads, MQTT 3.1.1.
+ * Covers: mqtt_decode. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

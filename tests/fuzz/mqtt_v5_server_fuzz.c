@@ -1,6 +1,7 @@
 #include "fuzz/mqtt_fuzz.h"
 
-/* What a server reads, MQTT 5.0. */
+/* What a server reads, MQTT 5.0.
+ * Covers: mqtt_decode_client. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

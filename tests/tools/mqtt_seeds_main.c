@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: mqtt_seeds <corpus folder>\n");
         return 2;
     }
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) {
+    for (size_t i = 0; i < mqtt_vector_count; i++) {
         if (write_seed(argv[1], &mqtt_vectors[i])) continue;
         (void)fprintf(stderr, "mqtt_seeds: %s: %s\n", mqtt_vectors[i].name, strerror(errno));
         return 1;

@@ -28,6 +28,7 @@ static void check_vector(const struct mqtt_vector *v)
 {
     struct gb_str in = {0};
     struct gb_mqtt_packet packet;
+    memset(&packet, 0, sizeof packet);
     mqtt_from_hex(&in, v->hex);
     struct gb_err err = decode(gb_str_bytes(&in), v->from_client, v->version, &packet);
     if (v->why == NULL) {
@@ -43,7 +44,7 @@ static void check_vector(const struct mqtt_vector *v)
 static void vectors_decode_as_they_should(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) check_vector(&mqtt_vectors[i]);
+    for (size_t i = 0; i < mqtt_vector_count; i++) check_vector(&mqtt_vectors[i]);
 }
 
 /* Every cut of every good vector: the fixed header tells the new length, and the decoder reads no
@@ -51,7 +52,7 @@ static void vectors_decode_as_they_should(void **state)
 static void cut_packets_are_refused_or_complete(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) {
+    for (size_t i = 0; i < mqtt_vector_count; i++) {
         struct gb_str in = {0};
         struct gb_mqtt_frame whole;
         mqtt_from_hex(&in, mqtt_vectors[i].hex);
@@ -77,8 +78,9 @@ static void cut_packets_are_refused_or_complete(void **state)
 static struct gb_mqtt_packet packet_of(const char *name, enum gb_mqtt_version version,
                                        bool from_client, struct gb_str *in)
 {
-    struct gb_mqtt_packet packet = {.type = GB_MQTT_AUTH};
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) {
+    struct gb_mqtt_packet packet;
+    memset(&packet, 0, sizeof packet);
+    for (size_t i = 0; i < mqtt_vector_count; i++) {
         const struct mqtt_vector *v = &mqtt_vectors[i];
         if (v->version != version || v->from_client != from_client || strcmp(v->name, name) != 0) {
             continue;
@@ -182,6 +184,7 @@ static void connect_fields(void **state)
     c = packet_of("connect everything", GB_MQTT_V311, true, &in).connect;
     assert_int_equal(c.version, GB_MQTT_V311);
     struct gb_mqtt_packet packet;
+    memset(&packet, 0, sizeof packet);
     assert_int_equal(decode(gb_str_bytes(&in), true, GB_MQTT_V5, &packet).code, GB_OK);
     assert_int_equal(packet.connect.version, GB_MQTT_V311);
     gb_str_deinit(&in);
@@ -208,8 +211,7 @@ static void subscribe_and_answer_fields(void **state)
     assert_text(e.filter, "$share/g/b");
     struct gb_mqtt_suback a = packet_of("suback", GB_MQTT_V5, false, &in).suback;
     assert_int_equal(a.packet_id, 1);
-    assert_int_equal(a.codes.size, 6);
-    assert_int_equal(a.codes.data[4], 0x87);
+    assert_true(gb_bytes_equal(a.codes, gb_bytes("\x00\x01\x02\x80\x87\xa2", 6)));
     assert_int_equal(packet_of("unsuback", GB_MQTT_V311, false, &in).suback.codes.size, 0);
     assert_int_equal(packet_of("puback", GB_MQTT_V5, false, &in).ack.reason, 0);
     assert_int_equal(packet_of("puback reason", GB_MQTT_V5, false, &in).ack.reason, 0x10);

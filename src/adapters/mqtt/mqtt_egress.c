@@ -64,7 +64,7 @@ static void plan_expiry(struct plan *plan, int64_t now_ms)
 static struct gb_err plan_correlation(struct plan *plan)
 {
     struct gb_bytes data = gb_envelope_text(plan->envelope, GB_H_CORRELATION_DATA);
-    struct gb_bytes value = gb_bytes(NULL, 0);
+    struct gb_bytes value;
     if (data.size > 0) {
         bool decoded = gb_base64url_decode(&plan->correlation, data);
         struct gb_err err = gb_str_check(&plan->correlation, "MQTT correlation data");

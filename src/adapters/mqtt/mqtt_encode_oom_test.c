@@ -18,7 +18,7 @@ static void a_failed_buffer_takes_no_byte(void **state)
 {
     (void)state;
     unsigned encoded = 0;
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) {
+    for (size_t i = 0; i < mqtt_vector_count; i++) {
         const struct mqtt_vector *v = &mqtt_vectors[i];
         struct gb_str in = {0};
         struct gb_str out = {0};

@@ -105,7 +105,7 @@ static void fragments_give_the_same_packets(void **state)
     (void)state;
     struct gb_str stream = {0};
     size_t packets = 0;
-    for (size_t i = 0; i < MQTT_VECTOR_COUNT; i++) {
+    for (size_t i = 0; i < mqtt_vector_count; i++) {
         if (mqtt_vectors[i].why != NULL) continue;
         mqtt_from_hex(&stream, mqtt_vectors[i].hex);
         packets++;
