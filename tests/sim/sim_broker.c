@@ -177,9 +177,8 @@ static void handle_ack(struct sim_broker *b, uint16_t pid, uint8_t qos)
 {
     sim_trace(b->world, qos == 1 ? "puback" : "pubrec", pid, 0);
     size_t i = 0;
-    while (i < b->flight_count &&
-           !(b->flights[i].on_this_connection && b->flights[i].state == SENT &&
-             b->flights[i].qos == qos))
+    while (i < b->flight_count && !(b->flights[i].on_this_connection &&
+                                    b->flights[i].state == SENT && b->flights[i].qos == qos))
         i++;
     if (i == b->flight_count || b->flights[i].pid != pid) {
         for (size_t k = 0; k < b->flight_count; k++) /* PUBREC again for a resent PUBLISH */
@@ -216,6 +215,15 @@ static void forget_session(struct sim_broker *b)
     b->queue_head = b->queue_tail = 0;
     b->flight_count = 0;
     memset(b->pids, 0, b->pid_max + 1);
+}
+
+void sim_broker_forget(struct sim_broker *b)
+{
+    sim_trace(b->world, "broker forgets", b->flight_count, b->queue_tail - b->queue_head);
+    for (uint32_t i = 0; i < b->world->published; i++)
+        if (!b->world->messages[i].acked) b->world->messages[i].queued = false;
+    if (b->conn != NULL) sim_conn_cut(b->conn);
+    forget_session(b);
 }
 
 static void resend(struct sim_broker *b)

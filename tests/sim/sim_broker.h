@@ -20,6 +20,9 @@ bool sim_broker_quiet(const struct sim_broker *b);
 /* Trouble by the dice: says goodbye, lets another client take over, sends garbage, restarts. */
 void sim_broker_trouble(struct sim_broker *b);
 
+/* Loses the session and all that it held; only what the bridge did not acknowledge goes with it. */
+void sim_broker_forget(struct sim_broker *b);
+
 /* From the network. */
 void sim_broker_accept(struct sim_broker *b, struct sim_conn *c);
 void sim_broker_data(struct sim_broker *b, struct sim_conn *c, struct gb_bytes bytes);

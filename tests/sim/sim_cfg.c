@@ -66,6 +66,8 @@ static void draw_faults(struct sim_world *w)
     c->store_silent = parts(w, 40);
     c->store_full = parts(w, 200);
     c->dlq_fail = parts(w, 500);
+    c->sink_down = parts(w, 200);
+    c->broker_amnesia = one_in(w, 6) ? parts(w, 100) : 0;
     c->crash = parts(w, 400);
     c->graceful = parts(w, 150);
     c->net_delay_max_ns = between(w, 1, one_in(w, 4) ? 500 : 20) * GB_MS;
@@ -86,7 +88,7 @@ void sim_cfg_draw(struct sim_world *w)
     c->ephemeral = one_in(w, 12);
     c->sender_qos = (uint8_t)between(w, 1, 2);
     c->keys = (uint8_t)(one_in(w, 3) ? 0 : between(w, 1, SIM_KEYS_MAX));
-    c->messages = (uint32_t)between(w, 5, 50);
+    c->messages = (uint32_t)between(w, 5, one_in(w, 4) ? 300 : 60);
     c->batch_max = one_in(w, 2) ? 1 : 10;
     c->receive_maximum = (uint16_t)between(w, 1, 40);
     c->reconnect_delay_ns = between(w, 50, 2000) * GB_MS;

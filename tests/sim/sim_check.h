@@ -13,12 +13,13 @@ size_t sim_legs(const struct sim_cfg *c);
 /* The bridge acknowledged it at its source: it must be safe by then. */
 void sim_check_source_ack(struct sim_world *w, uint32_t message);
 void sim_check_durable(struct sim_world *w, uint32_t message, uint8_t leg, int64_t created_at_ms);
+void sim_check_claimed(struct sim_world *w, uint32_t message, uint8_t leg);
 /* The destination took it: nothing older of its key may still wait. */
 void sim_check_accepted(struct sim_world *w, uint32_t message, uint8_t leg);
 /* The store was told that this record is done. */
 void sim_check_completed(struct sim_world *w, uint32_t message, uint8_t leg);
 /* `leg` SIM_LEGS_MAX: before dispatch, so every leg. */
-void sim_check_dead_lettered(struct sim_world *w, uint32_t message, uint8_t leg);
+void sim_check_dead_lettered(struct sim_world *w, uint32_t message, uint8_t leg, const char *code);
 /* Queues stay within their limits. */
 void sim_check_bounds(struct sim_world *w);
 /* Everything that the broker took has reached its end. */

@@ -40,9 +40,8 @@ static void apply_write(struct sim_call *c)
     uint32_t message;
     GB_ASSERT(sim_parse_payload(d->world, e->envelope->payload, &message));
     bool before_dispatch = e->binding_id[0] == '\0';
-    sim_check_dead_lettered(d->world, message,
-                            before_dispatch ? SIM_LEGS_MAX
-                                            : sim_bridge_leg(gb_bytes_c(e->binding_id)));
+    uint8_t leg = before_dispatch ? SIM_LEGS_MAX : sim_bridge_leg(gb_bytes_c(e->binding_id));
+    sim_check_dead_lettered(d->world, message, leg, e->error_code);
 }
 
 static void write(struct gb_dlq *p, struct gb_dlq_write *q, gb_done_fn *done, void *arg)

@@ -29,7 +29,8 @@ static void planned_send(struct sim_sink_port *p, struct gb_send *q, gb_done_fn 
     struct sim_world *w = p->bridge->world;
     const struct sim_cfg *c = &w->cfg;
     struct sim_call call = {.target = p, .request = q, .apply = apply_send};
-    if (sim_chance(w, c->sink_transient))
+    bool down = w->now_ns < w->sink_down_until_ns && !w->healed;
+    if (down || sim_chance(w, c->sink_transient))
         call.plan = SIM_PLAN_FAIL;
     else if (sim_chance(w, c->sink_lost_answer))
         call.plan = SIM_PLAN_LOST_ANSWER;

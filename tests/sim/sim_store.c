@@ -230,6 +230,12 @@ static void apply_claim(struct sim_call *c)
     note_claims(s, &inner);
     c->answer = inner.op.result;
     c->result = inner.batch;
+    for (size_t i = 0; inner.batch != NULL && i < inner.batch->count; i++) {
+        uint32_t message;
+        uint8_t leg;
+        unpack(gb_map_get(&s->rows, inner.batch->records[i].id), &message, &leg);
+        sim_check_claimed(s->world, message, leg);
+    }
     if (s->world->fault == SIM_FAULT_LOSE_ORDER) lose_keys(inner.batch);
     sim_trace(s->world, "claimed", inner.batch == NULL ? 0 : inner.batch->count, q->token.version);
     ((struct gb_outbox_claim *)c->request)->batch = inner.batch;

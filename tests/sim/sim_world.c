@@ -137,7 +137,10 @@ static void trouble_due(struct gb_timer *t)
         w->net_stalled_until_ns = w->now_ns + sim_below(w, 20 * (uint64_t)GB_SEC);
     if (sim_chance(w, c->store_full))
         w->store_full_until_ns = w->now_ns + sim_below(w, 15 * (uint64_t)GB_SEC);
+    if (sim_chance(w, c->sink_down))
+        w->sink_down_until_ns = w->now_ns + sim_below(w, 30 * (uint64_t)GB_SEC);
     if (sim_chance(w, c->broker_goodbye + c->broker_garbage)) sim_broker_trouble(w->broker);
+    if (sim_chance(w, c->broker_amnesia)) sim_broker_forget(w->broker);
     gb_timer_start(t, w->now_ns + 200 * (uint64_t)GB_MS + sim_below(w, 4 * (uint64_t)GB_SEC));
 }
 
@@ -166,7 +169,8 @@ void sim_world_bridge_died(struct sim_world *w, const char *why)
 
 /* --- the run --- */
 
-static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool trace)
+static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool trace,
+                  void (*change)(struct sim_cfg *c))
 {
     *w = (struct sim_world){.seed = seed, .fault = fault, .trace = trace, .hash = seed};
     struct gb_err err = gb_reactor_new(seed, &w->reactor);
@@ -174,6 +178,7 @@ static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool
     w->now_ns = (uint64_t)GB_SEC;
     gb_reactor_set_now(w->reactor, w->now_ns, sim_wall_ms(w));
     sim_cfg_draw(w);
+    if (change != NULL) change(&w->cfg);
     w->messages = calloc(w->cfg.messages, sizeof *w->messages);
     GB_ASSERT(w->messages != NULL);
     err = gb_timer_init(&w->publish, w->reactor, publish_due);
@@ -251,11 +256,17 @@ static void check_end(struct sim_world *w)
 
 void sim_run(uint64_t seed, enum sim_fault fault, bool trace, struct sim_report *report)
 {
+    sim_run_as(seed, fault, trace, NULL, report);
+}
+
+void sim_run_as(uint64_t seed, enum sim_fault fault, bool trace, void (*change)(struct sim_cfg *c),
+                struct sim_report *report)
+{
     struct sim_world world;
     struct sim_world *w = &world;
     gb_log_set_sink(discard_log, w);
     gb_log_set_level(trace ? GB_LOG_INFO : GB_LOG_ERROR);
-    build(w, seed, fault, trace);
+    build(w, seed, fault, trace, change);
     uint64_t steps = 0;
     uint64_t healed_ns = 0;
     while (w->violation[0] == '\0' && step(w)) {

@@ -50,6 +50,9 @@ struct sim_row { /* in the order of becoming durable */
     uint8_t leg;
     uint8_t key;
     int64_t created_at_ms;
+    uint64_t durable_turn; /* w->store_turn when it became durable */
+    uint64_t durable_ns;
+    uint64_t claim_turn; /* ... and when it was claimed for the send that counts */
 };
 
 struct sim_cfg { /* drawn from the seed; constant over all restarts */
@@ -68,6 +71,7 @@ struct sim_cfg { /* drawn from the seed; constant over all restarts */
     uint32_t broker_goodbye, broker_garbage, broker_refuse;
     uint32_t sink_transient, sink_lost_answer, sink_silent, sink_hang, poison;
     uint32_t store_fail, store_lost_answer, store_silent, store_full, dlq_fail;
+    uint32_t sink_down, broker_amnesia;
     uint32_t crash, graceful;
     int64_t net_delay_max_ns, sink_delay_max_ns, store_delay_max_ns;
     int64_t faults_until_ns, publish_until_ns;
@@ -94,6 +98,7 @@ struct sim_world {
     uint32_t published;
     struct sim_row *rows;
     size_t row_count, row_capacity;
+    uint64_t store_turn;    /* counts persists and claims */
     uint64_t allowed_drops; /* counted by processes that are gone */
     uint64_t used_drops;    /* acknowledgements that only a drop explains */
 
@@ -106,6 +111,7 @@ struct sim_world {
     struct gb_timer publish, trouble, restart;
     uint64_t store_full_until_ns;
     uint64_t net_stalled_until_ns;
+    uint64_t sink_down_until_ns;
 };
 
 struct sim_report {
@@ -116,6 +122,9 @@ struct sim_report {
 };
 /* Runs one seed from start to end. Never fails from the outside; see report->violation. */
 void sim_run(uint64_t seed, enum sim_fault fault, bool trace, struct sim_report *report);
+/* The same, with the drawn configuration changed before anything starts: scenarios. */
+void sim_run_as(uint64_t seed, enum sim_fault fault, bool trace, void (*change)(struct sim_cfg *c),
+                struct sim_report *report);
 
 /* --- for the parts of the world --- */
 
