@@ -5,7 +5,8 @@
 #include "adapters/sqlite/sqlite_subscriptions.h"
 #include "app/runtime_parts.h"
 
-/* Requests that may wait for a store: every route slot, every drained record and some for housekeeping. */
+/* Requests that may wait for a store: every route slot, every drained record and some for
+ * housekeeping. */
 enum { STORE_QUEUE_MAX = 65536 };
 
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
@@ -18,7 +19,7 @@ static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store
         .retention_ns = s->options.retention.ns,
         .queue_max = STORE_QUEUE_MAX,
     };
-    return gb_sqlite_outbox_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->outbox);
+    return gb_sqlite_outbox_new(r->sqlite, &cfg, &r->outbox);
 }
 
 static struct gb_err build_dlq(struct gb_runtime *r, const struct gb_bp_store *s)
@@ -30,7 +31,7 @@ static struct gb_err build_dlq(struct gb_runtime *r, const struct gb_bp_store *s
         .retention_ns = s->options.retention.ns,
         .queue_max = STORE_QUEUE_MAX,
     };
-    return gb_sqlite_dlq_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->dlq);
+    return gb_sqlite_dlq_new(r->sqlite, &cfg, &r->dlq);
 }
 
 static struct gb_err build_subscriptions(struct gb_runtime *r, const struct gb_bp_store *s)
@@ -39,7 +40,7 @@ static struct gb_err build_subscriptions(struct gb_runtime *r, const struct gb_b
         .path = s->options.path,
         .queue_max = STORE_QUEUE_MAX,
     };
-    return gb_sqlite_subscriptions_new(r->cfg.loop, r->cfg.metrics, &cfg, &r->subscriptions);
+    return gb_sqlite_subscriptions_new(r->sqlite, &cfg, &r->subscriptions);
 }
 
 struct gb_err gb_build_stores(struct gb_runtime *r)
@@ -53,6 +54,11 @@ struct gb_err gb_build_stores(struct gb_runtime *r)
         {GB_BP_DLQ, "stores.dlq", build_dlq},
         {GB_BP_SUBSCRIPTIONS, "stores.managed_subscriptions", build_subscriptions},
     };
+    const struct gb_sqlite_pool_cfg pool = {.loop = r->cfg.loop, .metrics = r->cfg.metrics};
+    struct gb_err opened = gb_sqlite_pool_new(&pool, &r->sqlite);
+    if (gb_failed(opened)) {
+        return opened;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gb_bp_store *s = &r->cfg.blueprint->stores[rows[i].role];
         if (s->node == NULL) continue;

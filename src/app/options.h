@@ -5,10 +5,11 @@
 #include "base/log.h"
 
 /* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes.
- * Owns:   nothing; strings point into argv. `seeds` is an array of at most GB_OPTIONS_SEEDS_MAX pointers.
+ * Owns:   nothing; strings point into argv. `seeds` is an array of at most GB_OPTIONS_SEEDS_MAX
+ *         pointers.
  * Thread: any. Pure.
- * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is not supported yet;
- *         the caller prints it with the usage and exits 2. */
+ * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is
+ *         not supported yet; the caller prints it with the usage and exits 2. */
 enum gb_mode { GB_MODE_RUN = 0, GB_MODE_VALIDATE, GB_MODE_VERSION, GB_MODE_HELP, GB_MODE_SEED };
 enum { GB_OPTIONS_SEEDS_MAX = 64 };
 

@@ -202,7 +202,8 @@ static void close_http(struct gb_runtime *r)
 
 static void close_stores(struct gb_runtime *r)
 {
-    /* The sessions, routes and drainers that use the stores have ended: free them before their stores go. */
+    /* The sessions, routes and drainers that use the stores have ended: free them before their
+     * stores go. */
     for (size_t i = 0; i < r->route_count; i++) gb_route_free(r->routes[i].route);
     for (size_t i = 0; i < r->drainer_count; i++) {
         gb_drainer_free(r->drainers[i].drainer);
@@ -282,6 +283,7 @@ void gb_runtime_free(struct gb_runtime *r)
     if (r == NULL) return;
     GB_ASSERT(r->phase == GB_PHASE_ENDED);
     if (r->net != NULL) gb_net_uv_free(r->net);
+    gb_sqlite_pool_free(r->sqlite);
     gb_ledger_free(r->ledger);
     gb_map_deinit(&r->by_partition);
     free(r->sessions);

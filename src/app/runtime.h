@@ -5,11 +5,13 @@
 #include "blueprint/blueprint.h"
 #include "io/loop.h"
 
-/* The engine built from one document (spec 08 §1): stores, sessions, senders, routes, drainers. Single use.
+/* The engine built from one document (spec 08 §1): stores, sessions, senders, routes, drainers.
+ * Single use.
  * Owns:   everything it builds; borrows loop, metrics and blueprint until freed.
  * Thread: loop thread only.
- * Errors: gb_runtime_new opens stores and builds parts but connects to no broker; it returns the first error and closes
- *         what it had opened. `ended` tells the end: GB_OK after a clean stop, else the failing phase. */
+ * Errors: gb_runtime_new opens stores and builds parts but connects to no broker; it returns the
+ *         first error and closes what it had opened. `ended` tells the end: GB_OK after a clean
+ *         stop, else the failing phase. */
 struct gb_runtime;
 
 struct gb_runtime_cfg {
@@ -22,10 +24,11 @@ struct gb_runtime_cfg {
     void *arg;
 };
 struct gb_err gb_runtime_new(const struct gb_runtime_cfg *cfg, struct gb_runtime **out);
-/* Reads the partitions' marks, then starts drainers, routes and sessions; `terminal` when that fails. */
+/* Reads the partitions' marks, then starts drainers, routes and sessions; `terminal` when that
+ * fails. */
 void gb_runtime_start(struct gb_runtime *r);
-/* The sequence of spec 08 §3 under one deadline; `done` once, then gb_runtime_free. Stopping a runtime that never
- * started only closes it. */
+/* The sequence of spec 08 §3 under one deadline; `done` once, then gb_runtime_free. Stopping a
+ * runtime that never started only closes it. */
 void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
                      void (*done)(void *arg, struct gb_err result), void *arg);
 void gb_runtime_free(struct gb_runtime *r); /* after `done`; NULL ok */

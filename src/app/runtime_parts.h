@@ -2,6 +2,7 @@
 #define GB_APP_RUNTIME_PARTS_H
 
 #include "adapters/aws/aws_credentials.h"
+#include "adapters/sqlite/sqlite_pool.h"
 #include "app/runtime.h"
 #include "base/map.h"
 #include "base/op.h"
@@ -63,6 +64,7 @@ struct gb_runtime {
     char *owner_token; /* instance_id#<boot-nonce> */
     struct gb_net *net;
     struct gb_http *http;
+    struct gb_sqlite_pool *sqlite;
     struct gb_outbox *outbox;
     struct gb_dlq *dlq;
     struct gb_subscriptions *subscriptions;

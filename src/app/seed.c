@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "domain/mqtt_topic.h"
 
-/* -seed-managed-subscriptions (spec 03 §8.1, 08 §2): baselines are written through the store that the bridge reads. */
+/* -seed-managed-subscriptions (spec 03 §8.1, 08 §2): baselines are written through the store that
+ * the bridge reads. */
 
 enum { FILTERS_MAX = 256 };
 
@@ -22,6 +23,7 @@ struct seed {
 struct seeding {
     struct gb_loop *loop;
     struct gb_metrics *metrics;
+    struct gb_sqlite_pool *pool;
     struct gb_subscriptions *store;
     struct seed *seeds;
     size_t count, next;
@@ -141,7 +143,12 @@ static struct gb_err write_seeds(struct seeding *g, const struct gb_blueprint *b
     err = gb_metrics_new(&g->metrics);
     if (gb_failed(err)) return err;
     const struct gb_sqlite_subscriptions_cfg cfg = {.path = store->options.path, .queue_max = 16};
-    err = gb_sqlite_subscriptions_new(g->loop, g->metrics, &cfg, &g->store);
+    const struct gb_sqlite_pool_cfg pool = {.loop = g->loop, .metrics = g->metrics};
+    err = gb_sqlite_pool_new(&pool, &g->pool);
+    if (gb_failed(err)) {
+        return err;
+    }
+    err = gb_sqlite_subscriptions_new(g->pool, &cfg, &g->store);
     if (gb_failed(err)) return gb_err_in(err, "stores.managed_subscriptions");
     seed_next(g);
     gb_loop_run(g->loop);
@@ -171,6 +178,7 @@ int gb_process_seed(const struct gb_options *o)
     if (!gb_failed(err)) err = write_seeds(&g, blueprint);
     if (gb_failed(err)) exit_code = report(&err, 1);
 out:
+    gb_sqlite_pool_free(g.pool);
     if (g.loop != NULL) {
         gb_loop_drain_closing(g.loop);
         gb_loop_free(g.loop);

@@ -5,11 +5,12 @@
 #include "core/dlq_handover.h"
 #include "core/route.h"
 
-/* Inside of the route runner: one delivery in flight and the parts that move it (core/route*.c only).
+/* Inside of the route runner: one delivery in flight and the parts that move it (core/route*.c
+ * only).
  * Owns:   the route owns its flights; a flight owns its delivery from emit to settlement.
  * Thread: loop thread only.
- * Errors: each step ends in exactly one of: the next step, gb_flight_ack, gb_flight_recover, gb_flight_terminal,
- *         gb_flight_hand_back, gb_flight_abandon. */
+ * Errors: each step ends in exactly one of: the next step, gb_flight_ack, gb_flight_recover,
+ *         gb_flight_terminal, gb_flight_hand_back, gb_flight_abandon. */
 
 enum gb_flight_state {
     GB_FLIGHT_FREE = 0,
@@ -56,6 +57,8 @@ struct gb_route_partition {
     struct gb_outbox_depth depth;
     struct gb_list waiting; /* flights */
     struct gb_route *route;
+    struct gb_timer recheck; /* full: held deliveries ask again */
+    uint64_t credits;        /* records that may follow before the depth is asked again */
     uint64_t under_until_ns; /* "under capacity" is believed until then; 0 = unknown */
     bool querying;
 };
@@ -112,7 +115,8 @@ void gb_flight_abandon(struct gb_flight *f);
 void gb_flight_recover(struct gb_flight *f, struct gb_err cause);
 /* Back to the source without a charge (spec 02 §5.3). */
 void gb_flight_hand_back(struct gb_flight *f, struct gb_err cause, int64_t delay_ns);
-/* Terminal outcome of a permanent, rejected or expired failure (spec 02 §4.2). `target` NULL before dispatch. */
+/* Terminal outcome of a permanent, rejected or expired failure (spec 02 §4.2). `target` NULL before
+ * dispatch. */
 void gb_flight_terminal(struct gb_flight *f, const struct gb_route_target *target,
                         struct gb_err cause);
 /* Expands and checks the address of one plan (spec 02 §8.3). */

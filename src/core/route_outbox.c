@@ -8,8 +8,12 @@
 /* The ingress side of shared_outbox (spec 02 §7.1): depth check, persist, acknowledge. */
 
 enum { FULL_DELAY_S = 5, QUERY_FAILED_DELAY_S = 1 };
+/* How soon a held delivery asks again whether its partition has room (docs/decisions/0006). */
+static const uint64_t recheck_ns = 100 * 1000000ull;
 
 static void check_depth(struct gb_flight *f);
+static void query_depth(struct gb_route_partition *p);
+static void recheck_due(struct gb_timer *t);
 static void persist(struct gb_flight *f);
 
 static struct gb_route_partition *partition_of(struct gb_route *r, struct gb_bytes name)
@@ -38,7 +42,7 @@ static struct gb_err add_partition(struct gb_route *r, struct gb_route_target *t
     p->route = r;
     gb_list_init(&p->waiting);
     t->partition = p;
-    return gb_ok();
+    return gb_timer_init(&p->recheck, r->cfg.reactor, recheck_due);
 }
 
 struct gb_err gb_route_outbox_init(struct gb_route *r)
@@ -68,7 +72,10 @@ void gb_route_outbox_deinit(struct gb_route *r)
         free(f->records);
         free(f->legs);
     }
-    for (size_t i = 0; i < r->partition_count; i++) gb_str_deinit(&r->partitions[i].name);
+    for (size_t i = 0; i < r->partition_count; i++) {
+        gb_timer_deinit(&r->partitions[i].recheck);
+        gb_str_deinit(&r->partitions[i].name);
+    }
     free(r->partitions);
 }
 
@@ -126,6 +133,27 @@ void gb_flight_store(struct gb_flight *f)
     check_depth(f);
 }
 
+/* A source with its own redelivery clock gets the message back for the specified delay; every other
+ * one is held back by its occupied slot, which costs no recycle of its session
+ * (docs/decisions/0006). */
+static void no_room(struct gb_flight *f, struct gb_route_partition *p, struct gb_err why,
+                    int64_t delay_s)
+{
+    struct gb_reactor *reactor = f->route->cfg.reactor;
+    if (f->delivery->source_counts) {
+        gb_flight_hand_back(f, why, delay_s * GB_SEC);
+        return;
+    }
+    gb_list_push(&p->waiting, &f->depth_node);
+    if (!gb_timer_running(&p->recheck))
+        gb_timer_start(&p->recheck, gb_reactor_now_ns(reactor) + recheck_ns);
+}
+
+static void recheck_due(struct gb_timer *t)
+{
+    query_depth(GB_CONTAINER_OF(t, struct gb_route_partition, recheck));
+}
+
 static void depth_done(struct gb_op *op, void *arg)
 {
     struct gb_route_partition *p = arg;
@@ -145,29 +173,31 @@ static void depth_done(struct gb_op *op, void *arg)
     else if (!gb_failed(err))
         gb_metric_set(gb_metrics_get(r->cfg.metrics, GB_METRIC_GAUGE, "OutboxDepth", &partition, 1),
                       (double)p->depth.pending);
+    if (!gb_failed(err) && !full)
+        p->credits = r->cfg.policy.max_outbox_depth - p->depth.pending;
+    else if (full)
+        err = gb_err(GB_UNAVAILABLE,
+                     "outbox partition %s holds %llu records, max_outbox_depth is %llu",
+                     p->name.data, (unsigned long long)p->depth.pending,
+                     (unsigned long long)r->cfg.policy.max_outbox_depth);
     struct gb_list waiting;
     gb_list_init(&waiting);
     gb_list_splice(&waiting, &p->waiting);
     struct gb_list_node *n;
     while ((n = gb_list_pop(&waiting)) != NULL) {
         struct gb_flight *f = GB_CONTAINER_OF(n, struct gb_flight, depth_node);
-        if (r->cancelling)
+        if (r->cancelling) {
             gb_flight_abandon(f);
-        else if (full)
-            gb_flight_hand_back(
-                f,
-                gb_err(GB_UNAVAILABLE,
-                       "outbox partition %s holds %llu records, max_outbox_depth is %llu",
-                       p->name.data, (unsigned long long)p->depth.pending,
-                       (unsigned long long)r->cfg.policy.max_outbox_depth),
-                FULL_DELAY_S * GB_SEC);
-        else if (gb_failed(err))
-            gb_flight_hand_back(f, err, QUERY_FAILED_DELAY_S * GB_SEC);
-        else {
+        } else if (gb_failed(err)) {
+            no_room(f, p, err, full ? FULL_DELAY_S : QUERY_FAILED_DELAY_S);
+        } else if (p->credits == 0) {
+            gb_list_push(&p->waiting, &f->depth_node); /* what the answer allowed is used up */
+        } else {
             f->depth_leg++;
             check_depth(f);
         }
     }
+    if (!gb_list_empty(&p->waiting) && !gb_timer_running(&p->recheck)) query_depth(p);
     gb_route_maybe_stopped(r);
 }
 
@@ -185,22 +215,24 @@ static void query_depth(struct gb_route_partition *p)
     r->cfg.outbox->ops->depth(r->cfg.outbox, &p->depth, depth_done, p);
 }
 
-/* Every distinct partition must be believed under capacity (spec 02 §7.1 item 2); one that was for this delivery is not
- * asked again, or a store slower than the cache's life would keep a fan-out asking for ever. Half way through a cached
- * answer's life it is asked again in the background, so that a busy route does not stand still once per cache life. */
+/* Every distinct partition must be believed under capacity (spec 02 §7.1 item 2); one that was for
+ * this delivery is not asked again, or a store slower than the cache's life would keep a fan-out
+ * asking for ever. Half way through a cached answer's life it is asked again in the background, so
+ * that a busy route does not stand still once per cache life. */
 static void check_depth(struct gb_flight *f)
 {
     struct gb_route *r = f->route;
     uint64_t now_ns = gb_reactor_now_ns(r->cfg.reactor);
     for (; f->depth_leg < leg_count(r); f->depth_leg++) {
         struct gb_route_partition *p = r->targets[f->depth_leg].partition;
-        if (now_ns >= p->under_until_ns) {
+        if (now_ns >= p->under_until_ns || p->credits == 0) {
             gb_flight_set_state(f, GB_FLIGHT_DEPTH);
             gb_list_push(&p->waiting, &f->depth_node);
             query_depth(p);
             return;
         }
-        if (p->under_until_ns - now_ns < (uint64_t)r->cfg.policy.depth_cache_ttl_ns / 2)
+        if (p->under_until_ns - now_ns < (uint64_t)r->cfg.policy.depth_cache_ttl_ns / 2 ||
+            p->credits < r->cfg.policy.max_outbox_depth / 4)
             query_depth(p);
     }
     persist(f);
@@ -211,8 +243,9 @@ static void persist_due(struct gb_timer *t)
     persist(GB_CONTAINER_OF(t, struct gb_flight, timer));
 }
 
-/* A store that can't take the record at present is not the message's fault: it is held and tried again for
- * send_retry_budget, then handed back without a charge, never dead-lettered (docs/decisions/0005). */
+/* A store that can't take the record at present is not the message's fault: it is held and tried
+ * again for send_retry_budget, then handed back without a charge, never dead-lettered
+ * (docs/decisions/0005). */
 static void retry_persist(struct gb_flight *f, struct gb_err cause)
 {
     struct gb_route *r = f->route;
@@ -275,6 +308,8 @@ static void persist(struct gb_flight *f)
     memset(&f->work.persist, 0, sizeof f->work.persist);
     f->work.persist.records = f->records;
     f->work.persist.count = leg_count(r);
+    for (size_t i = 0; i < leg_count(r); i++)
+        if (r->targets[i].partition->credits > 0) r->targets[i].partition->credits--;
     f->work.persist.op.deadline_ns =
         gb_reactor_now_ns(r->cfg.reactor) + (uint64_t)r->cfg.policy.send_timeout_ns;
     r->cfg.outbox->ops->persist(r->cfg.outbox, &f->work.persist, persist_done, f);

@@ -200,22 +200,63 @@ static void test_fan_out_adds_only_the_missing_legs(void **state)
 
 /* --- depth (spec 02 §7.1 item 2) --- */
 
+/* An SQS-like source: it has a count and a clock of its own. */
+static struct fake_delivery *deliver_counted(struct fixture *f, const char *id, int64_t wait_ns)
+{
+    struct fake_delivery *d = fake_receiver_make(&f->x.receiver, id);
+    d->delivery.source_counts = true;
+    d->delivery.receive_count = 1;
+    fake_receiver_emit(d);
+    core_fixture_run(&f->x, wait_ns);
+    return d;
+}
+
 static void test_full_partition_hands_back_uncharged(void **state)
 {
     struct fixture *f = *state;
     f->cfg.policy.max_outbox_depth = 10;
     start(f);
     f->x.outbox.force_depth = 10;
-    for (int i = 0; i < 20;
-         i++) { /* acceptance 18: a native count below the cap never rises here */
-        struct fake_delivery *d = deliver(f, "m1", 2 * GB_SEC);
+    for (int i = 0; i < 20; i++) { /* acceptance 18 */
+        struct fake_delivery *d = deliver_counted(f, "m1", 2 * GB_SEC);
         assert_int_equal(d->fate, FAKE_RETRIED);
         assert_int_equal(d->retry_delay_ns, 5 * GB_SEC);
     }
     assert_int_equal(gb_ledger_size(f->ledger), 0);
     assert_int_equal(core_fixture_count(&f->x, "RouteErrors"), 0);
     f->x.outbox.force_depth = 9;
-    assert_int_equal(deliver(f, "m1", 2 * GB_SEC)->fate, FAKE_ACKED);
+    assert_int_equal(deliver_counted(f, "m1", 2 * GB_SEC)->fate, FAKE_ACKED);
+}
+
+/* docs/decisions/0006: an MQTT message keeps its slot until there is room. */
+static void test_full_partition_holds_other_sources(void **state)
+{
+    struct fixture *f = *state;
+    f->cfg.policy.max_outbox_depth = 10;
+    start(f);
+    f->x.outbox.force_depth = 10;
+    struct fake_delivery *d = deliver(f, "m1", 60 * GB_SEC);
+    assert_int_equal(d->fate, FAKE_HELD);
+    f->x.outbox.force_depth = 9;
+    core_fixture_run(&f->x, 200 * GB_MS);
+    assert_int_equal(d->fate, FAKE_ACKED);
+    assert_int_equal(core_fixture_count(&f->x, "RouteErrors"), 0);
+}
+
+/* What one answer allows bounds what follows it, however fast the source is. */
+static void test_depth_cannot_be_overshot(void **state)
+{
+    struct fixture *f = *state;
+    f->cfg.policy.max_outbox_depth = 10;
+    start(f);
+    for (int i = 0; i < 30; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "m%d", i);
+        fake_receiver_push(&f->x.receiver, id);
+    }
+    core_fixture_run(&f->x, 300 * GB_MS);
+    assert_int_equal(f->x.outbox.count, 10);
+    assert_int_equal(fake_receiver_fates(&f->x.receiver, FAKE_ACKED), 10);
 }
 
 static void test_depth_failure_hands_back_uncharged(void **state)
@@ -223,7 +264,7 @@ static void test_depth_failure_hands_back_uncharged(void **state)
     struct fixture *f = *state;
     fake_script_add(&f->x.outbox.script[FAKE_DEPTH], FAKE_FAIL, GB_UNAVAILABLE);
     start(f);
-    struct fake_delivery *d = deliver(f, "m1", GB_SEC);
+    struct fake_delivery *d = deliver_counted(f, "m1", GB_SEC);
     assert_int_equal(d->fate, FAKE_RETRIED);
     assert_int_equal(d->retry_delay_ns, GB_SEC);
     assert_int_equal(f->x.outbox.calls[FAKE_PERSIST], 0);
@@ -439,6 +480,8 @@ int main(void)
         TEST(test_fan_out_is_one_persist),
         TEST(test_fan_out_adds_only_the_missing_legs),
         TEST(test_full_partition_hands_back_uncharged),
+        TEST(test_full_partition_holds_other_sources),
+        TEST(test_depth_cannot_be_overshot),
         TEST(test_depth_failure_hands_back_uncharged),
         TEST(test_depth_answer_is_cached_and_shared),
         TEST(test_store_slower_than_the_cache_does_not_ask_for_ever),
