@@ -24,7 +24,7 @@ struct gb_stream_cfg {
     bool tls;
     const struct gb_tls_cfg *tls_cfg; /* NULL = system trust */
     const char *ws_path;              /* NULL = no WebSocket; sub-protocol "mqtt" */
-    uint64_t deadline_ns;             /* dial + TLS + WebSocket upgrade */
+    uint64_t deadline_ns;             /* dial + TLS + WebSocket upgrade; 0 = none */
     size_t read_chunk_max;            /* 0 = 64 KiB */
 };
 
@@ -39,11 +39,14 @@ struct gb_stream_events {
     void (*closed)(void *arg, struct gb_err reason);
 };
 struct gb_stream_ops {
-    /* Sends the buffer's bytes; takes its memory (the buffer is empty afterwards). Tries to write at once. */
+    /* Sends the buffer's bytes, after `connected`; the buffer is empty afterwards. Tries to write at once: only what
+     * the kernel does not take costs the buffer its memory, so a writer that reuses one rarely allocates. How much
+     * may be pending is the user's to bound. */
     void (*write)(struct gb_stream *s, struct gb_str *take);
-    size_t (*pending)(const struct gb_stream *s); /* bytes accepted by write, not yet by the kernel */
-    /* Flushes what is pending until `deadline_ns` (0: cut at once), then closes; `closed` follows. Idempotent; no
-     * `data` afterwards. */
+    size_t (*pending)(
+        const struct gb_stream *s); /* bytes accepted by write, not yet by the kernel */
+    /* Flushes what is pending until `deadline_ns` (0: cut at once), says the layers' goodbyes, then closes; `closed`
+     * follows. No `data` or `drained` afterwards. Idempotent, but a later cut cuts. */
     void (*close)(struct gb_stream *s, uint64_t deadline_ns);
 };
 struct gb_stream {

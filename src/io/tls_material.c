@@ -47,6 +47,53 @@ static BIO *bio_of(const struct pem *p)
     return BIO_new_mem_buf(p->text.data, (int)p->text.size);
 }
 
+/* Encrypted keys would ask on the terminal: the empty callback refuses them. */
+static int no_passphrase(char *buffer, int size, int write, void *arg)
+{
+    (void)buffer;
+    (void)size;
+    (void)write;
+    (void)arg;
+    return -1;
+}
+
+/* Hands each certificate of the text to `add`, which takes a reference of its own. A damaged one is
+ * an error: a bundle that is trusted in half is found out too late. */
+static struct gb_err read_certs(const struct pem *p,
+                                bool (*add)(SSL_CTX *ctx, X509 *cert, bool first), SSL_CTX *ctx)
+{
+    BIO *bio = bio_of(p);
+    if (bio == NULL) return gb_err_no_memory("TLS material");
+    struct gb_err err = gb_ok();
+    size_t count = 0;
+    X509 *cert = NULL;
+    ERR_clear_error();
+    while (!gb_failed(err) && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+        if (!add(ctx, cert, count == 0)) err = bad(p, "a certificate can't be used");
+        X509_free(cert);
+        count++;
+    }
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (!gb_failed(err) && !at_end) err = bad(p, "a PEM certificate is damaged");
+    if (!gb_failed(err) && count == 0) err = bad(p, "holds no PEM certificate");
+    ERR_clear_error();
+    BIO_free(bio);
+    return err;
+}
+
+static bool add_ca(SSL_CTX *ctx, X509 *cert, bool first)
+{
+    (void)first;
+    return X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), cert) == 1;
+}
+
+/* The certificate itself, then those that lead to the authority. */
+static bool add_own(SSL_CTX *ctx, X509 *cert, bool first)
+{
+    if (first) return SSL_CTX_use_certificate(ctx, cert) == 1;
+    return SSL_CTX_add1_chain_cert(ctx, cert) == 1;
+}
+
 static struct gb_err use_ca(SSL_CTX *ctx, const struct gb_tls_cfg *cfg)
 {
     if (cfg == NULL || (cfg->ca_pem == NULL && cfg->ca_file == NULL)) {
@@ -56,42 +103,9 @@ static struct gb_err use_ca(SSL_CTX *ctx, const struct gb_tls_cfg *cfg)
     }
     struct pem p = {0};
     struct gb_err err = load(&p, "tls.ca_cert_pem", cfg->ca_pem, "tls.ca_cert_file", cfg->ca_file);
-    BIO *bio = gb_failed(err) ? NULL : bio_of(&p);
-    size_t count = 0;
-    X509 *cert = NULL;
-    while (bio != NULL && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
-        count += X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), cert) == 1;
-        X509_free(cert);
-    }
-    ERR_clear_error();
-    if (!gb_failed(err) && count == 0) err = bad(&p, "holds no PEM certificate");
-    BIO_free(bio);
+    if (!gb_failed(err)) err = read_certs(&p, add_ca, ctx);
     unload(&p);
     return err;
-}
-
-static struct gb_err use_cert(SSL_CTX *ctx, const struct pem *p)
-{
-    BIO *bio = bio_of(p);
-    X509 *cert = bio == NULL ? NULL : PEM_read_bio_X509(bio, NULL, NULL, NULL);
-    bool ok = cert != NULL && SSL_CTX_use_certificate(ctx, cert) == 1;
-    X509_free(cert);
-    X509 *extra = NULL;
-    while (ok && (extra = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL)
-        if (SSL_CTX_add0_chain_cert(ctx, extra) != 1) X509_free(extra);
-    BIO_free(bio);
-    ERR_clear_error();
-    return ok ? gb_ok() : bad(p, "is not a PEM certificate");
-}
-
-/* Encrypted keys would ask on the terminal: the empty callback refuses them. */
-static int no_passphrase(char *buffer, int size, int write, void *arg)
-{
-    (void)buffer;
-    (void)size;
-    (void)write;
-    (void)arg;
-    return -1;
 }
 
 static struct gb_err use_key(SSL_CTX *ctx, const struct pem *p)
@@ -124,7 +138,7 @@ static struct gb_err use_pair(SSL_CTX *ctx, const struct gb_tls_cfg *cfg)
     struct pem cert = {0}, key = {0};
     struct gb_err err = load(&cert, "tls.cert_pem", cert_pem, "tls.cert_file", cfg->cert_file);
     if (!gb_failed(err)) err = load(&key, "tls.key_pem", key_pem, "tls.key_file", cfg->key_file);
-    if (!gb_failed(err)) err = use_cert(ctx, &cert);
+    if (!gb_failed(err)) err = read_certs(&cert, add_own, ctx);
     if (!gb_failed(err)) err = use_key(ctx, &key);
     unload(&cert);
     unload(&key);
@@ -136,8 +150,8 @@ struct gb_err gb_tls_context_new(const struct gb_tls_cfg *cfg, SSL_CTX **out)
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     if (ctx == NULL) return gb_err_no_memory("TLS context");
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                              SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
     bool verify = cfg == NULL || !cfg->insecure_skip_verify;
     SSL_CTX_set_verify(ctx, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
     struct gb_err err = use_ca(ctx, cfg);

@@ -91,6 +91,11 @@ void gb_peer_close_notify(struct gb_peer_conn *c)
     if (c->ssl != NULL) (void)SSL_shutdown(c->ssl);
 }
 
+bool gb_peer_got_close_notify(const struct gb_peer_conn *c)
+{
+    return c->ssl == NULL || (SSL_get_shutdown(c->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
 static void *run_conn(void *arg)
 {
     struct gb_peer_conn *c = arg;

@@ -49,5 +49,6 @@ bool gb_peer_write(struct gb_peer_conn *c, const void *data, size_t size);
 bool gb_peer_wait(struct gb_peer_conn *c, int ms);
 void gb_peer_reset(struct gb_peer_conn *c);        /* RST */
 void gb_peer_close_notify(struct gb_peer_conn *c); /* TLS's orderly end; nothing for TCP */
+bool gb_peer_got_close_notify(const struct gb_peer_conn *c); /* always for TCP */
 
 #endif
