@@ -4,12 +4,14 @@ Everything listens on 127.0.0.1 on free ports, lives in one temporary folder and
 """
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -84,11 +86,12 @@ class Process:
 class Broker:
     """mosquitto on a fixed port, so that it can be stopped and started again with its sessions."""
 
-    def __init__(self, folder, extra=""):
+    def __init__(self, folder, extra="", listener="", verbose=False):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
-        self.extra = extra
+        self.extra = extra + ("\nlog_type all" if verbose else "")
+        self.listener = listener  # lines that belong to the listener, such as TLS
         self.process = None
         (self.folder / "data").mkdir(exist_ok=True)
         os.chmod(self.folder / "data", 0o777)
@@ -96,7 +99,7 @@ class Broker:
 
     def start(self):
         config = self.folder / "mosquitto.conf"
-        config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\nuser root\n"
+        config.write_text(f"listener {self.port} 127.0.0.1\n{self.listener}\nallow_anonymous true\nuser root\n"
                           f"persistence true\npersistence_location {self.folder}/data/\n"
                           f"max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages 0\n{self.extra}\n")
         self.process = Process("mosquitto", [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(config)],
@@ -106,7 +109,22 @@ class Broker:
     def stop(self):
         self.process.terminate(10)
 
+    def pause(self):
+        """The process hangs; its sockets stay."""
+        self.process.child.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.child.send_signal(signal.SIGCONT)
+
+    def count(self, text):
+        return self.process.text().count(text)
+
+    def wait_log(self, text, seconds=10, count=1):
+        wait_until(lambda: self.count(text) >= count, seconds, f"{count} times {text!r} in the broker's log")
+
     def close(self):
+        if self.process.child.poll() is None:
+            self.resume()
         self.process.close()
 
 
@@ -183,8 +201,10 @@ class Collector(threading.Thread):
 class Publisher:
     """Publishes with QoS 1 or 2 and knows what the broker has acknowledged."""
 
-    def __init__(self, port, client_id="publisher"):
+    def __init__(self, port, client_id="publisher", tls=None):
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=client_id, protocol=mqtt.MQTTv5)
+        if tls is not None:
+            self.client.tls_set_context(tls)
         self.client.max_inflight_messages_set(200)
         self.client.max_queued_messages_set(0)
         self.acknowledged = set()
@@ -204,8 +224,11 @@ class Publisher:
             else:
                 self.acknowledged.add(payload)
 
-    def publish(self, topic, payload, qos=1, message_id=None, properties=None, retain=False):
+    def publish(self, topic, payload, qos=1, message_id=None, properties=None, retain=False, **fields):
+        """`properties` are user properties; `fields` the others by paho's name, such as MessageExpiryInterval."""
         props = Properties(PacketTypes.PUBLISH)
+        for name, value in fields.items():
+            setattr(props, name, value)
         user = list(properties or [])
         if message_id is not None:
             user.append(("mqtt.message-id", message_id))
@@ -228,7 +251,7 @@ class Publisher:
         self.client.loop_stop()
 
 
-def document(folder, broker_port, queue_url, endpoint, **changes):
+def document(folder, broker_port, queue_url, endpoint, changes=None):
     """A bridge document for SQLite stores, as JSON; `changes` replace parts by dotted path."""
     folder = pathlib.Path(folder)
     private = folder / "subscriptions"
@@ -260,7 +283,7 @@ def document(folder, broker_port, queue_url, endpoint, **changes):
                                            "max_interval": "1s", "multiplier": 1.5}},
         }],
     }
-    for path, value in changes.items():
+    for path, value in (changes or {}).items():
         set_path(doc, path, value)
     return doc
 
@@ -283,38 +306,69 @@ def set_path(doc, path, value):
 class Bridge:
     """The real program over a document."""
 
-    def __init__(self, folder, doc, env=None):
+    def __init__(self, folder, doc, env=None, args=(), wrapper=()):
         self.folder = pathlib.Path(folder)
         self.config = self.folder / "bridge.json"
-        self.config.write_text(json.dumps(doc, indent=2))
+        self.doc = doc
         self.log = self.folder / "bridge.log"
         self.env = {**os.environ, **CREDENTIALS, **(env or {})}
+        self.args = list(args)
+        self.wrapper = list(wrapper)  # such as valgrind
         self.process = None
+        self.write(doc)
 
-    def run(self, *args):
+    def write(self, doc):
+        self.doc = doc
+        self.config.write_text(json.dumps(doc, indent=2))
+
+    def run(self, *args, seconds=30):
         return subprocess.run([str(BRIDGE), "-config", str(self.config), *args], env=self.env,
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=seconds)
 
     def seed(self, value="plant"):
         result = self.run("-seed-managed-subscriptions", value)
         assert result.returncode == 0, result.stderr
         return result
 
-    def start(self, wait="mqtt subscriptions converged"):
+    def start(self, wait="mqtt subscriptions converged", seconds=30):
         seen = self.count(wait) if wait else 0
-        self.process = Process("gobridge", [str(BRIDGE), "-config", str(self.config)], self.log, self.env)
+        self.process = Process("gobridge", [*self.wrapper, str(BRIDGE), "-config", str(self.config), *self.args],
+                               self.log, self.env)
         if wait:
-            wait_until(lambda: self.count(wait) > seen or self.process.child.poll() is not None, 30,
-                       f"the bridge logs {wait!r}")
-            assert self.process.child.poll() is None, self.process.text()[-2000:]
+            wait_until(lambda: self.count(wait) > seen or not self.alive(), seconds, f"the bridge logs {wait!r}")
+            assert self.alive(), self.process.text()[-2000:]
         return self
 
+    @property
+    def pid(self):
+        return self.process.child.pid
+
+    def alive(self):
+        return self.process is not None and self.process.child.poll() is None
+
+    def wait_exit(self, seconds):
+        code = self.process.child.wait(seconds)
+        self.process.close()
+        return code
+
+    def rss_kib(self):
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise AssertionError("no VmRSS")
+
+    def text(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
     def count(self, text):
-        return self.log.read_text(errors="replace").count(text) if self.log.exists() else 0
+        return self.text().count(text)
+
+    def wait_log(self, text, seconds=10, count=1):
+        wait_until(lambda: self.count(text) >= count, seconds, f"{count} times {text!r} in {self.text()[-1500:]}")
 
     def lines(self):
         out = []
-        for line in self.log.read_text(errors="replace").splitlines():
+        for line in self.text().splitlines():
             try:
                 out.append(json.loads(line))
             except json.JSONDecodeError:
@@ -331,7 +385,7 @@ class Bridge:
 
     def last_metrics(self):
         snapshot = [l for l in self.lines() if l.get("msg") == "metrics"][-1]["snapshot"]["metrics"]
-        totals = {}
+        totals = Counters()
         for m in snapshot:
             value = m.get("value", m.get("count", 0))
             if isinstance(value, (int, float)):
@@ -339,6 +393,23 @@ class Bridge:
             key = m["name"] + "".join(f",{k}={v}" for k, v in sorted(m.get("dimensions", {}).items()))
             totals[key] = value
         return totals
+
+    def wait_metric(self, name, value, seconds=20):
+        wait_until(lambda: self.metrics()[name] >= value, seconds, f"{name} reaches {value}")
+
+    def rows(self, store, query, *parameters):
+        """A query on a copy-free read-only view of one of the bridge's SQLite files."""
+        path = self.doc["stores"][store]["options"]["path"]
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as db:
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(query, parameters)]
+
+    def dlq(self):
+        """The dead letters, oldest first; `envelope` decoded."""
+        rows = self.rows("dlq", "SELECT * FROM dlq ORDER BY failed_at, id")
+        for row in rows:
+            row["envelope"] = json.loads(row["envelope_json"])
+        return rows
 
     def kill(self):
         self.process.kill()
@@ -349,3 +420,17 @@ class Bridge:
     def close(self):
         if self.process is not None:
             self.process.close()
+
+
+def payload_of(envelope):
+    """The payload of a stored envelope."""
+    if "payload_b64" in envelope:
+        return base64.b64decode(envelope["payload_b64"], validate=True)
+    return envelope.get("payload", "").encode()
+
+
+class Counters(dict):
+    """A counter that was never touched is 0."""
+
+    def __missing__(self, key):
+        return 0

@@ -1,0 +1,99 @@
+"""Fixtures of the end-to-end tests: each part is real, listens on a free port and ends with its test."""
+
+import os
+import pathlib
+
+import pytest
+
+import rig
+from fake_sqs import FakeSqs
+from network import Proxy, WebSocketGateway
+
+
+def pytest_sessionstart():
+    if not rig.BRIDGE.exists():
+        pytest.exit(f"{rig.BRIDGE} does not exist: build it first (make)", returncode=1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    os.chmod(tmp_path, 0o700)
+    return tmp_path
+
+
+@pytest.fixture
+def parts():
+    """Everything with close(); closed in reverse order."""
+    made = []
+    yield made
+    for part in reversed(made):
+        part.close()
+
+
+@pytest.fixture
+def broker(folder, parts):
+    made = rig.Broker(folder / "broker")
+    parts.append(made)
+    return made
+
+
+@pytest.fixture
+def fake(parts):
+    made = FakeSqs()
+    parts.append(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory):
+    made = rig.SqsServer(tmp_path_factory.mktemp("moto"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def new_publisher(broker, parts):
+    def make(port=None, **options):
+        made = rig.Publisher(port or broker.port, **options)
+        parts.append(made)
+        return made
+    return make
+
+
+@pytest.fixture
+def publisher(new_publisher):
+    return new_publisher()
+
+
+@pytest.fixture
+def new_bridge(folder, broker, fake, parts):
+    """Makes a bridge over broker and fake SQS, seeded and started unless told otherwise; `changes` by dotted path."""
+    def make(changes=None, start=True, seed=True, name="bridge", args=(), **options):
+        home = folder / name
+        home.mkdir(mode=0o700)
+        doc = rig.document(home, broker.port, fake.queue_url(), fake.endpoint, changes)
+        made = rig.Bridge(home, doc, args=args, **options)
+        parts.append(made)
+        if seed:
+            made.seed()
+        return made.start() if start else made
+    return make
+
+
+@pytest.fixture
+def proxy(broker, parts):
+    made = Proxy(broker.port)
+    parts.append(made)
+    return made
+
+
+@pytest.fixture
+def gateway(broker, parts):
+    made = WebSocketGateway(broker.port)
+    parts.append(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def demo_script():
+    return pathlib.Path(rig.ROOT) / "scripts" / "demo.sh"

@@ -1,0 +1,31 @@
+"""`make demo` ends well, quickly, and leaves nothing behind."""
+
+import os
+import pathlib
+import subprocess
+import time
+
+
+def children_with(mark):
+    """Processes whose environment has the mark: all descendants, also those in sessions of their own."""
+    found = []
+    for environ in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark.encode() in environ.read_bytes():
+                found.append(environ.parent.name)
+        except OSError:
+            continue  # ended meanwhile
+    return found
+
+
+def test_demo_ends_well_and_leaves_no_process(demo_script):
+    mark = f"GB_DEMO_MARK={os.getpid()}-{time.monotonic_ns()}"
+    name, _, value = mark.partition("=")
+    start = time.monotonic()
+    result = subprocess.run([str(demo_script)], env={**os.environ, name: value}, capture_output=True, text=True,
+                            timeout=90)
+    print(result.stdout)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Nothing is missing." in result.stdout
+    assert time.monotonic() - start < 60
+    assert not children_with(mark)
