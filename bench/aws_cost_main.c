@@ -7,8 +7,9 @@
 #include "base/assert.h"
 #include "base/duration.h"
 
-/* What AWS calls cost in CPU besides the network: one signature over a 4 KiB body, and one message through the SQS
- * sender (batches of ten, an HTTP client that answers at once). Prints microseconds. */
+/* What AWS calls cost in CPU besides the network: one signature over a 4 KiB body, and one message
+ * through the SQS sender (batches of ten, an HTTP client that answers at once). Prints
+ * microseconds. */
 enum { SIGNATURES = 50000, CYCLES = 500, RECORDS = 100 };
 
 static double cpu_us(void)
@@ -46,7 +47,7 @@ static void sign_cost(void)
     gb_str_deinit(&out);
 }
 
-/* --- an HTTP client without network ------------------------------------------------------------------ */
+/* --- an HTTP client without network --- */
 
 struct instant {
     struct gb_http http;
@@ -56,7 +57,8 @@ struct instant {
 
 static void request(struct gb_http *h, struct gb_http_request *q, gb_done_fn *done, void *arg)
 {
-    static const char entry[] = "{\"Id\":\"%d\",\"MessageId\":\"0123456789abcdef0123456789abcdef\"}";
+    static const char entry[] =
+        "{\"Id\":\"%d\",\"MessageId\":\"0123456789abcdef0123456789abcdef\"}";
     struct instant *i = GB_CONTAINER_OF(h, struct instant, http);
     i->requests++;
     gb_op_start(&q->op, i->reactor, done, arg, NULL, NULL);
@@ -95,8 +97,8 @@ static struct gb_envelope *make_envelope(size_t payload_size)
     GB_ASSERT(!gb_failed(gb_envelope_set_subject(e, gb_bytes_c("devices/7/telemetry"))));
     GB_ASSERT(!gb_failed(
         gb_envelope_put_text(e, "traceparent", gb_bytes_c("00-0123456789abcdef-0123-01"))));
-    GB_ASSERT(!gb_failed(
-        gb_envelope_put_text(e, "x-bridge.route-id", gb_bytes_c("telemetry-to-sqs"))));
+    GB_ASSERT(
+        !gb_failed(gb_envelope_put_text(e, "x-bridge.route-id", gb_bytes_c("telemetry-to-sqs"))));
     GB_ASSERT(!gb_failed(gb_envelope_put_text(e, "x-bridge.correlation-id",
                                               gb_bytes_c("0123456789abcdef0123456789abcdef"))));
     return e;

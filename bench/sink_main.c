@@ -1,6 +1,6 @@
 /* The fast SQS sink of `make bench`: SendMessage and SendMessageBatch over kept connections.
  *
- *   sink [--port P]      on 127.0.0.1:P (0 = any); first prints {"listening":P}
+ *   sink [--port P] [--counter FILE]   on 127.0.0.1:P (0 = any); first prints {"listening":P}
  *
  * Orders on stdin, one JSON line each on stdout: `report`, `requests`, `reset`, `quit` (also the
  * end of stdin). SIGTERM prints a last report and ends. */
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench_arrivals.h"
+#include "bench_counter.h"
 #include "bench_process.h"
 #include "bench_stream.h"
 #include "sink_http.h"
@@ -26,6 +27,8 @@ struct sink {
     int epoll, listener, signals;
     size_t connections;
     struct gb_bench_arrivals arrivals;
+    uint64_t distinct_before;  /* the last reset */
+    _Atomic uint64_t *counter; /* NULL: nobody asks */
     struct gb_bench_sqs sqs;
     struct gb_str answer;
     uint64_t now_ns; /* one reading for what one recv brought */
@@ -85,6 +88,10 @@ static void serve(struct sink *sink, struct gb_bench_stream *s)
     sink->now_ns = gb_bench_now_ns();
     if (!was_stuck) open = answer_requests(sink, s) && open;
     open = gb_bench_flush(s) && open;
+    if (sink->counter != NULL) {
+        atomic_store_explicit(sink->counter, sink->distinct_before + sink->arrivals.distinct,
+                              memory_order_relaxed);
+    }
     if (!open) {
         sink->connections--;
         gb_bench_stream_close(s); /* takes it out of the epoll set as well */
@@ -116,6 +123,7 @@ static bool obey(struct sink *sink, struct gb_bench_orders *orders)
         } else if (strcmp(order, "requests") == 0) {
             say_requests(sink);
         } else if (strcmp(order, "reset") == 0) {
+            sink->distinct_before += sink->arrivals.distinct;
             gb_bench_arrivals_reset(&sink->arrivals);
             gb_bench_say("{\"reset\":true}");
         } else {
@@ -160,11 +168,13 @@ static bool turn(struct sink *sink, struct gb_bench_orders *orders)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"--port"};
-    gb_bench_check_options(argc, argv, names, 1);
+    static const char *const names[] = {"--port", "--counter"};
+    gb_bench_check_options(argc, argv, names, 2);
     uint16_t port = (uint16_t)gb_bench_option_u64(argc, argv, "--port", 0);
     struct sink *sink = calloc(1, sizeof *sink);
     if (sink == NULL) gb_bench_die("out of memory");
+    const char *counter = gb_bench_option(argc, argv, "--counter", NULL);
+    if (counter != NULL) sink->counter = gb_bench_counter_open(counter);
     sink->sqs.message = arrived;
     sink->sqs.arg = sink;
     sink->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -1,13 +1,15 @@
 /* The load source of `make bench`: plays the MQTT broker itself (mosquitto would stop at some
  * 30,000 messages/s and hide the bridge), or publishes into a real one.
  *
- *   source [--port P] [--topic T] [--window N]    broker on 127.0.0.1:P (0 = any)
- *   source --publish-to P [--topic T] [--window N] publisher to the broker on 127.0.0.1:P
+ *   source [--port P] [--topic T] [--window N] [--counter FILE --backlog N]
+ *                                      broker on 127.0.0.1:P (0 = any)
+ *   source --publish-to P [...]        publisher to the broker on 127.0.0.1:P
  *
  * Orders on stdin, one JSON line each on stdout:
  *   run RATE SECONDS    QoS 1 messages for SECONDS at RATE/s, or with RATE 0 as fast as the
  *                       acknowledgements free the window (the peer's Receive Maximum, at most
- *                       --window); then waits until all are acknowledged
+ *                       --window); then waits until all are acknowledged. With --counter, where
+ *                       the sink counts, at most --backlog messages are sent and not arrived
  *   quit                also the end of stdin
  * Before that: {"listening":P}, {"subscribed":..} for each SUBSCRIBE, {"connected":..} as
  * publisher. */
@@ -22,11 +24,19 @@
 #include <unistd.h>
 
 #include "adapters/mqtt/mqtt_packet.h"
+#include "bench_counter.h"
 #include "bench_payload.h"
 #include "bench_process.h"
 #include "bench_stream.h"
 
-enum { IDS_MAX = 65535, PACKET_MAX = 65536, BURST = 512, DRAIN_LIMIT_S = 30, SECONDS_MAX = 3600 };
+enum {
+    IDS_MAX = 65535,
+    PACKET_MAX = 65536,
+    BURST = 512,
+    DRAIN_LIMIT_S = 30,
+    SECONDS_MAX = 3600,
+    BACKLOG_POLL_NS = 100000
+};
 
 struct run {
     bool active, sending;
@@ -47,6 +57,8 @@ struct source {
     bool in_use[IDS_MAX + 1];
     uint32_t window, free_first, free_count;
     uint64_t sequence;
+    const _Atomic uint64_t *counter; /* NULL: no limit */
+    uint64_t backlog_max;
     struct run run;
 };
 
@@ -211,13 +223,23 @@ static uint64_t due_ns_of(const struct run *r, uint64_t index)
     return r->begin_ns + index * 1000000000U / r->rate;
 }
 
+/* How many more may be under way to the sink. */
+static uint64_t backlog_room(const struct source *s)
+{
+    if (s->counter == NULL) return UINT64_MAX;
+    uint64_t under_way = s->sequence - atomic_load_explicit(s->counter, memory_order_relaxed);
+    return under_way < s->backlog_max ? s->backlog_max - under_way : 0;
+}
+
 /* Paced messages carry the time at which they were due: a full window makes them late, not
  * absent. */
 static void send_due(struct source *s, uint64_t now_ns)
 {
     struct run *r = &s->run;
     if (now_ns >= r->end_ns) r->sending = false;
-    for (int i = 0; r->sending && s->free_count > 0 && i < BURST; i++) {
+    uint64_t room = backlog_room(s);
+    if (room > BURST) room = BURST;
+    for (; r->sending && s->free_count > 0 && room > 0; room--) {
         uint64_t due_ns = r->rate == 0 ? now_ns : due_ns_of(r, r->sent);
         if (due_ns > now_ns) break;
         publish(s, due_ns);
@@ -279,6 +301,7 @@ static uint64_t wait_ns(const struct source *s, uint64_t now_ns)
     uint64_t until_ns = r->end_ns;
     if (s->free_count > 0) {
         uint64_t due_ns = r->rate == 0 ? now_ns : due_ns_of(r, r->sent);
+        if (backlog_room(s) == 0) due_ns = now_ns + BACKLOG_POLL_NS;
         if (due_ns < until_ns) until_ns = due_ns;
     }
     return until_ns > now_ns ? until_ns - now_ns : 0;
@@ -332,7 +355,8 @@ static void connect_as_publisher(struct source *s, uint16_t port)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"--port", "--publish-to", "--topic", "--window"};
+    static const char *const names[] = {"--port",   "--publish-to", "--topic",
+                                        "--window", "--counter",    "--backlog"};
     gb_bench_check_options(argc, argv, names, sizeof names / sizeof names[0]);
     struct source *s = calloc(1, sizeof *s);
     if (s == NULL) gb_bench_die("out of memory");
@@ -341,6 +365,9 @@ int main(int argc, char **argv)
     s->window_option = (uint32_t)gb_bench_option_u64(argc, argv, "--window", IDS_MAX);
     if (s->window_option < 1 || s->window_option > IDS_MAX)
         gb_bench_die("--window: 1 to %d", IDS_MAX);
+    const char *counter = gb_bench_option(argc, argv, "--counter", NULL);
+    s->backlog_max = gb_bench_option_u64(argc, argv, "--backlog", 1);
+    if (counter != NULL) s->counter = gb_bench_counter_open(counter);
     uint16_t port = (uint16_t)gb_bench_option_u64(argc, argv, "--publish-to", 0);
     if (port != 0) {
         connect_as_publisher(s, port);
