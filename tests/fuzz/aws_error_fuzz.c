@@ -5,8 +5,9 @@
 #include "adapters/sqs/sqs_errors.h"
 #include "base/assert.h"
 
-/* Any bytes as an error answer: no crash, printable text, and each service makes an error of it. The first two bytes
- * choose the status; what follows the first newline is the body, what is before serves as both headers. */
+/* Any bytes as an error answer: no crash, printable text, and each service makes an error of it.
+ * The first two bytes choose the status; what follows the first newline is the body, what is before
+ * serves as both headers. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

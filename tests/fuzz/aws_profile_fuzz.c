@@ -4,8 +4,8 @@
 #include "adapters/aws/aws_profile.h"
 #include "base/assert.h"
 
-/* Any bytes as a shared file: the parser does not crash, values lie within the text, and an error names a line. The
- * first byte chooses the kind of file. */
+/* Any bytes as a shared file: the parser does not crash, values lie within the text, and an error
+ * names a line. The first byte chooses the kind of file. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,8 @@
 #include "adapters/sqs/sqs_response.h"
 #include "base/assert.h"
 
-/* Any bytes as the answer to a send, a batch or a look-up: no crash, texts printable and ended, views inside. */
+/* Any bytes as the answer to a send, a batch or a look-up: no crash, texts printable and ended,
+ * views inside. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 
 #include "io/http.h"
 
-/* An HTTP client by script: it notes each request and answers from a queue, then by the standing answer. It takes over
- * no deadline: the test fails a held request when it wants to.
+/* An HTTP client by script: it notes each request and answers from a queue, then by the standing
+ * answer. It takes over no deadline: the test fails a held request when it wants to.
  * Owns:   its notes (texts are copied); answers' texts are borrowed until they are used.
  * Thread: loop thread only.
  * Errors: asserts when more than FAKE_HTTP_MAX requests are noted or answers queued. */

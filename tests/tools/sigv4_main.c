@@ -6,9 +6,9 @@
 #include "base/assert.h"
 #include "base/json_read.h"
 
-/* Signs requests for the oracle test (tests/e2e/test_sigv4_oracle.py): one JSON array of strings a line —
- * method, path, query, body in hex, time in ms, region, service, key id, secret, then header name and value in turn —
- * and one Authorization value a line back. */
+/* Signs requests for the oracle test (tests/e2e/test_sigv4_oracle.py): one JSON array of strings a
+ * line — method, path, query, body in hex, time in ms, region, service, key id, secret, then header
+ * name and value in turn — and one Authorization value a line back. */
 enum { FIXED = 9, TEXTS_MAX = FIXED + 2 * GB_SIGV4_HEADERS_MAX, LINE_MAX_BYTES = 1 << 20 };
 
 static size_t read_texts(struct gb_bytes line, struct gb_str *texts)
@@ -43,9 +43,10 @@ static void sign_line(struct gb_bytes line, struct gb_sigv4_key *key)
     size_t count = read_texts(line, texts);
     GB_ASSERT(count >= FIXED && (count - FIXED) % 2 == 0);
     size_t header_count = (count - FIXED) / 2;
-    for (size_t i = 0; i < header_count; i++)
+    for (size_t i = 0; i < header_count; i++) {
         headers[i] = (struct gb_sigv4_header){gb_str_bytes(&texts[FIXED + 2 * i]),
                                               gb_str_bytes(&texts[FIXED + 2 * i + 1])};
+}
     struct gb_sigv4_request q = {.method = texts[0].data,
                                  .path = gb_str_bytes(&texts[1]),
                                  .query = gb_str_bytes(&texts[2]),

@@ -12,7 +12,7 @@ enum { ATTEMPTS_MAX = 3, HEADERS_SIZED_FOR = 2048 };
 #define BACKOFF_BASE_NS (100 * GB_MS) /* spec 04 A5 */
 #define THROTTLE_BASE_NS (500 * GB_MS)
 #define BACKOFF_CAP_NS (20 * GB_SEC)
-#define SKEW_TOLERATED_MS (4 * 60 * INT64_C(1000)) /* spec 04 A2 */
+#define SKEW_TOLERATED_MS INT64_C(240000) /* spec 04 A2 */
 #define LOG_EVERY_NS ((uint64_t)(10 * GB_SEC))
 
 struct gb_aws_client {
@@ -24,9 +24,8 @@ struct gb_aws_client {
     struct gb_log_limit log_limit;
 };
 
-static const char *const want_headers[] = {"x-amzn-requestid",   "x-amzn-errortype",
-                                           "x-amzn-query-error", "x-amz-crc32",
-                                           "date",               NULL};
+static const char *const want_headers[] = {
+    "x-amzn-requestid", "x-amzn-errortype", "x-amzn-query-error", "x-amz-crc32", "date", NULL};
 
 struct gb_err gb_aws_client_new(const struct gb_aws_client_cfg *cfg, struct gb_aws_client **out)
 {
@@ -65,7 +64,7 @@ void gb_aws_client_free(struct gb_aws_client *c)
     free(c);
 }
 
-/* --- one attempt ------------------------------------------------------------------------------ */
+/* --- one attempt --- */
 
 static void begin_attempt(struct gb_aws_call *call);
 
@@ -239,15 +238,15 @@ static void begin_attempt(struct gb_aws_call *call)
     gb_aws_credentials_get(c->cfg.credentials, &call->wait_credentials, credentials_done, call);
 }
 
-/* --- what an attempt came to -------------------------------------------------------------------- */
+/* --- what an attempt came to --- */
 
 static void retry_fire(struct gb_timer *timer)
 {
     begin_attempt(GB_CONTAINER_OF(timer, struct gb_aws_call, retry_timer));
 }
 
-/* Full jitter (spec 04 A5): uniform in 0..min(cap, base * 2^(attempt - 1)). A retry that could not start
- * before the deadline is not waited for. */
+/* Full jitter (spec 04 A5): uniform in 0..min(cap, base * 2^(attempt - 1)). A retry that could not
+ * start before the deadline is not waited for. */
 static void retry_or_finish(struct gb_aws_call *call, struct gb_err err, uint64_t base_ns)
 {
     struct gb_aws_client *c = call->client;
@@ -293,7 +292,8 @@ static void transport_failed(struct gb_aws_call *call, struct gb_err err)
     retry_or_finish(call, gb_err_in(err, "%s", call->action), (uint64_t)BACKOFF_BASE_NS);
 }
 
-/* True when the clock was corrected: the service's Date header is more than 4 min off (spec 04 A2). */
+/* True when the clock was corrected: the service's Date header is more than 4 min off (spec 04
+ * A2). */
 static bool correct_skew(struct gb_aws_call *call)
 {
     struct gb_aws_client *c = call->client;
@@ -379,8 +379,8 @@ static void http_done(struct gb_op *op, void *arg)
         if (q->status < 200 || q->status > 299) {
             service_failed(call);
         } else if (!checksum_ok(q)) {
-            struct gb_err err = gb_err(GB_CONNECTION_LOST, "%s: the answer is damaged (checksum)",
-                                       call->action);
+            struct gb_err err =
+                gb_err(GB_CONNECTION_LOST, "%s: the answer is damaged (checksum)", call->action);
             retry_or_finish(call, err, (uint64_t)BACKOFF_BASE_NS);
         } else {
             call->answer = q->answer;
@@ -390,7 +390,7 @@ static void http_done(struct gb_op *op, void *arg)
     }
 }
 
-/* --- the call --------------------------------------------------------------------------------- */
+/* --- the call --- */
 
 static void cancel_call(struct gb_op *op)
 {

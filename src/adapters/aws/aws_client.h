@@ -5,14 +5,17 @@
 #include "base/op.h"
 #include "io/http.h"
 
-/* One AWS service endpoint with signing, retries, throttling and clock-skew correction (spec 04 A1-A5).
+/* One AWS service endpoint with signing, retries, throttling and clock-skew correction (spec 04
+ * A1-A5).
  * Owns:   borrows reactor, http; references credentials. A call belongs to the caller until `done`.
  * Thread: loop thread only.
- * Errors: op.result is the transport's or the service's error by `classify`; `call.code` keeps the service's code.
- *         A service error that `classify` maps to GB_OK cannot happen (asserted). */
+ * Errors: op.result is the transport's or the service's error by `classify`; `call.code` keeps the
+ *         service's code. A service error that `classify` maps to GB_OK cannot happen
+ *         (asserted). */
 struct gb_aws_client;
 
-/* A parsed service error (spec 04 A1): code after '#', cut at ':'; header; legacy code; HTTP status. */
+/* A parsed service error (spec 04 A1): code after '#', cut at ':'; header; legacy code; HTTP
+ * status. */
 struct gb_aws_error {
     char code[96];        /* new form */
     char legacy_code[96]; /* from x-amzn-query-error, before ';' */
@@ -43,7 +46,7 @@ struct gb_aws_client_cfg {
     const char *target_prefix; /* "AmazonSQS" */
     const char *content_type;  /* "application/x-amz-json-1.0" */
     const char *region;
-    const char *endpoint;      /* absolute URL */
+    const char *endpoint;       /* absolute URL */
     int64_t attempt_timeout_ns; /* 0 = the call's own deadline alone */
     uint32_t attempts_max;      /* 0 = 3 */
     struct gb_err (*classify)(const struct gb_aws_error *e);
@@ -71,8 +74,10 @@ struct gb_aws_call {
     uint64_t credentials_generation;
     bool token_refreshed, skew_corrected;
 };
-/* `call->body` is kept (moved out and back), so that a caller can reuse the struct and its memory. */
-void gb_aws_call_start(struct gb_aws_client *c, struct gb_aws_call *call, gb_done_fn *done, void *arg);
+/* `call->body` is kept (moved out and back), so that a caller can reuse the struct and its
+ * memory. */
+void gb_aws_call_start(struct gb_aws_client *c, struct gb_aws_call *call, gb_done_fn *done,
+                       void *arg);
 void gb_aws_call_deinit(struct gb_aws_call *call); /* not while pending; accepts zeroed memory */
 
 #endif

@@ -128,7 +128,10 @@ static void retries_and_classes(void **state)
         {"500", {.status = 500, .body = "{\"__type\":\"InternalServerError\"}"}, 3, GB_UNAVAILABLE},
         {"503 without body", {.status = 503}, 3, GB_UNAVAILABLE},
         {"429", {.status = 429}, 3, GB_THROTTLED},
-        {"throttled", {.status = 400, .body = "{\"__type\":\"x#ThrottlingException\"}"}, 3, GB_THROTTLED},
+        {"throttled",
+         {.status = 400, .body = "{\"__type\":\"x#ThrottlingException\"}"},
+         3,
+         GB_THROTTLED},
         {"capacity",
          {.status = 400, .body = "{\"__type\":\"x#ProvisionedThroughputExceededException\"}"},
          3,
@@ -136,18 +139,33 @@ static void retries_and_classes(void **state)
         {"lost", {.fail = GB_CONNECTION_LOST}, 3, GB_CONNECTION_LOST},
         {"attempt timeout", {.fail = GB_TIMEOUT}, 3, GB_TIMEOUT},
         {"answer too large", {.fail = GB_PAYLOAD_TOO_LARGE}, 3, GB_UNAVAILABLE},
-        {"validation", {.status = 400, .body = "{\"__type\":\"x#ValidationException\"}"}, 1, GB_INVALID_PAYLOAD},
+        {"validation",
+         {.status = 400, .body = "{\"__type\":\"x#ValidationException\"}"},
+         1,
+         GB_INVALID_PAYLOAD},
         {"item size",
          {.status = 400,
           .body = "{\"__type\":\"ValidationException\",\"message\":\"Item size has exceeded\"}"},
          1,
          GB_PAYLOAD_TOO_LARGE},
-        {"missing table", {.status = 400, .body = "{\"__type\":\"ResourceNotFoundException\"}"}, 1, GB_NOT_FOUND},
-        {"denied", {.status = 400, .body = "{\"__type\":\"AccessDeniedException:http://x\"}"}, 1, GB_NOT_AUTHORIZED},
+        {"missing table",
+         {.status = 400, .body = "{\"__type\":\"ResourceNotFoundException\"}"},
+         1,
+         GB_NOT_FOUND},
+        {"denied",
+         {.status = 400, .body = "{\"__type\":\"AccessDeniedException:http://x\"}"},
+         1,
+         GB_NOT_AUTHORIZED},
         {"bare 403", {.status = 403, .body = "<html>"}, 1, GB_NOT_AUTHORIZED},
         {"redirect", {.status = 301}, 1, GB_UNAVAILABLE},
-        {"bad checksum", {.status = 200, .body = "{}", .headers = "x-amz-crc32: 1\n"}, 3, GB_CONNECTION_LOST},
-        {"good checksum", {.status = 200, .body = "{}", .headers = "x-amz-crc32: 2745614147\n"}, 1, GB_OK},
+        {"bad checksum",
+         {.status = 200, .body = "{}", .headers = "x-amz-crc32: 1\n"},
+         3,
+         GB_CONNECTION_LOST},
+        {"good checksum",
+         {.status = 200, .body = "{}", .headers = "x-amz-crc32: 2745614147\n"},
+         1,
+         GB_OK},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -156,9 +174,10 @@ static void retries_and_classes(void **state)
         b.http.standing = rows[i].first;
         call(&b);
         wait_done(&b);
-        if (b.call.op.result.code != rows[i].want || b.http.count != rows[i].requests)
-            fail_msg("%s: %s after %zu requests", rows[i].name,
-                     gb_code_name(b.call.op.result.code), b.http.count);
+        if (b.call.op.result.code != rows[i].want || b.http.count != rows[i].requests) {
+            fail_msg("%s: %s after %zu requests", rows[i].name, gb_code_name(b.call.op.result.code),
+                     b.http.count);
+        }
         assert_int_equal(b.call.attempts, rows[i].requests);
         assert_string_equal(b.call.body.data, "{\"a\":1}"); /* the caller's again */
         close_bench(&b);
@@ -372,8 +391,9 @@ static void error_parsing(void **state)
 
 static void bad_endpoints_are_refused(void **state)
 {
-    static const char *const bad[] = {"", "ftp://h", "http://", "https://h:0", "http://h:99999",
-                                      "http://u@h", "http://h/?q", "h:80", "http://h:80x/"};
+    static const char *const bad[] = {
+        "",           "ftp://h",     "http://", "https://h:0",  "http://h:99999",
+        "http://u@h", "http://h/?q", "h:80",    "http://h:80x/"};
     struct bench b;
     (void)state;
     open_bench(&b);

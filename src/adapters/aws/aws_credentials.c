@@ -24,12 +24,9 @@ static const struct provider static_only[] = {{"credentials_uri", gb_aws_provide
                                               {NULL, NULL}};
 static const struct provider profile_only[] = {{"profile", gb_aws_provider_profile}, {NULL, NULL}};
 static const struct provider chain[] = {
-    {"environment", gb_aws_provider_env},
-    {"web identity", gb_aws_provider_web_identity},
-    {"shared files", gb_aws_provider_profile},
-    {"container", gb_aws_provider_container},
-    {"instance metadata", gb_aws_provider_imds},
-    {NULL, NULL},
+    {"environment", gb_aws_provider_env},        {"web identity", gb_aws_provider_web_identity},
+    {"shared files", gb_aws_provider_profile},   {"container", gb_aws_provider_container},
+    {"instance metadata", gb_aws_provider_imds}, {NULL, NULL},
 };
 
 struct gb_aws_credentials {
@@ -54,7 +51,7 @@ struct gb_aws_credentials {
     struct gb_timer refresh_timer, try_timer, waiter_timer;
 };
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 static void wipe_text(char *text)
 {
@@ -94,8 +91,7 @@ static struct gb_err init(struct gb_aws_credentials *c)
     if (!copy_text(&c->cfg.profile, &c->profile) ||
         !copy_text(&c->cfg.access_key_id, &c->access_key_id) ||
         !copy_text(&c->cfg.secret_access_key, &c->secret_access_key) ||
-        !copy_text(&c->cfg.instance_id, &c->instance_id) ||
-        !copy_text(&c->cfg.region, &c->region))
+        !copy_text(&c->cfg.instance_id, &c->instance_id) || !copy_text(&c->cfg.region, &c->region))
         return gb_err_no_memory("AWS credentials");
     struct gb_err err = gb_timer_init(&c->refresh_timer, c->cfg.reactor, refresh_fire);
     if (!gb_failed(err)) err = gb_timer_init(&c->try_timer, c->cfg.reactor, try_fire);
@@ -106,9 +102,10 @@ static struct gb_err init(struct gb_aws_credentials *c)
 struct gb_err gb_aws_credentials_new(const struct gb_aws_credentials_cfg *cfg,
                                      struct gb_aws_credentials **out)
 {
-    if (cfg->access_key_id != NULL && strncmp(cfg->access_key_id, "ASIA", 4) == 0)
+    if (cfg->access_key_id != NULL && strncmp(cfg->access_key_id, "ASIA", 4) == 0) {
         return gb_err(GB_NOT_AUTHORIZED, "credentials_uri holds a temporary key (ASIA...) without "
                                          "its session token; store a long-lived key");
+    }
     if ((cfg->access_key_id == NULL) != (cfg->secret_access_key == NULL))
         return gb_err(GB_INVALID_CONFIG, "credentials_uri: key id and secret are needed together");
     struct gb_aws_credentials *c = calloc(1, sizeof *c);
@@ -138,9 +135,10 @@ void gb_aws_credentials_unref(struct gb_aws_credentials *c)
     GB_ASSERT(c->refs > 0);
     if (--c->refs > 0) return;
     struct gb_list_node *node;
-    while ((node = gb_list_first(&c->waiters)) != NULL)
+    while ((node = gb_list_first(&c->waiters)) != NULL) {
         gb_op_finish(GB_CONTAINER_OF(node, struct gb_op, node),
                      (struct gb_err){.code = GB_CANCELLED});
+    }
     if (c->sending) {
         gb_timer_stop(&c->refresh_timer);
         gb_timer_stop(&c->waiter_timer);
@@ -150,7 +148,7 @@ void gb_aws_credentials_unref(struct gb_aws_credentials *c)
     free_now(c);
 }
 
-/* --- the end of a refresh ------------------------------------------------------------------------ */
+/* --- the end of a refresh --- */
 
 static uint64_t now_ns(const struct gb_aws_credentials *c)
 {
@@ -165,7 +163,8 @@ static void finish_waiters(struct gb_aws_credentials *c, struct gb_err err)
         gb_op_finish(GB_CONTAINER_OF(node, struct gb_op, node), err);
 }
 
-/* Five minutes and some before expiry; a set that is nearly over is renewed at half of what is left. */
+/* Five minutes and some before expiry; a set that is nearly over is renewed at half of what is
+ * left. */
 static void schedule_refresh(struct gb_aws_credentials *c)
 {
     if (c->expires_ns == UINT64_MAX) return;
@@ -190,9 +189,8 @@ static void succeeded(struct gb_aws_credentials *c)
     c->next_allowed_ns = 0;
     c->expires_ns = UINT64_MAX;
     if (c->set.expires_ms != 0) {
-        left_ns = c->set.expires_ms > wall_ms
-                      ? gb_mul_sat_i64(c->set.expires_ms - wall_ms, GB_MS)
-                      : 0;
+        left_ns =
+            c->set.expires_ms > wall_ms ? gb_mul_sat_i64(c->set.expires_ms - wall_ms, GB_MS) : 0;
         c->expires_ns = now_ns(c) + (uint64_t)left_ns;
     }
     GB_LOG(GB_LOG_DEBUG, "aws credentials obtained", gb_lf_str("provider", c->provider->name),
@@ -235,7 +233,7 @@ static void end_fetch(struct gb_aws_credentials *c, struct gb_err err)
     finish_waiters(c, err);
 }
 
-/* --- running the chain --------------------------------------------------------------------------- */
+/* --- running the chain --- */
 
 static const struct provider *providers(const struct gb_aws_credentials *c)
 {
@@ -309,8 +307,7 @@ static void http_done(struct gb_op *op, void *arg)
 
 static void try_fire(struct gb_timer *timer)
 {
-    struct gb_aws_credentials *c =
-        GB_CONTAINER_OF(timer, struct gb_aws_credentials, try_timer);
+    struct gb_aws_credentials *c = GB_CONTAINER_OF(timer, struct gb_aws_credentials, try_timer);
     gb_str_clear(&c->fetch.http.answer);
     gb_str_clear(&c->fetch.http.answer_headers);
     send_request(c);
@@ -326,12 +323,11 @@ static void start_fetch(struct gb_aws_credentials *c)
 
 static void refresh_fire(struct gb_timer *timer)
 {
-    struct gb_aws_credentials *c =
-        GB_CONTAINER_OF(timer, struct gb_aws_credentials, refresh_timer);
+    struct gb_aws_credentials *c = GB_CONTAINER_OF(timer, struct gb_aws_credentials, refresh_timer);
     if (!c->fetching) start_fetch(c);
 }
 
-/* --- users --------------------------------------------------------------------------------------- */
+/* --- users --- */
 
 bool gb_aws_credentials_current(struct gb_aws_credentials *c, struct gb_sigv4_credentials *out)
 {
@@ -368,8 +364,7 @@ static void arm_waiter_timer(struct gb_aws_credentials *c)
 
 static void waiter_fire(struct gb_timer *timer)
 {
-    struct gb_aws_credentials *c =
-        GB_CONTAINER_OF(timer, struct gb_aws_credentials, waiter_timer);
+    struct gb_aws_credentials *c = GB_CONTAINER_OF(timer, struct gb_aws_credentials, waiter_timer);
     struct gb_list_node *node = gb_list_first(&c->waiters);
     while (node != NULL) {
         struct gb_op *op = GB_CONTAINER_OF(node, struct gb_op, node);

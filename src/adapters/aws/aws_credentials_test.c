@@ -124,13 +124,14 @@ static bool key_is(struct bench *b, const char *id, const char *token)
 }
 
 #define DOCUMENT(id, token, expiration)                                                            \
-    "{\"Code\":\"Success\",\"AccessKeyId\":\"" id "\",\"SecretAccessKey\":\"s\",\"Token\":\"" token   \
-    "\",\"Expiration\":\"" expiration "\"}"
+    "{\"Code\":\"Success\",\"AccessKeyId\":\"" id                                                  \
+    "\",\"SecretAccessKey\":\"s\",\"Token\":\"" token "\",\"Expiration\":\"" expiration "\"}"
 #define STS(action, id)                                                                            \
-    "<" action "Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><" action               \
-    "Result><Credentials><AccessKeyId>" id "</AccessKeyId><SecretAccessKey>a&amp;b</SecretAccessKey>" \
-    "<SessionToken>T</SessionToken><Expiration>2026-12-01T11:00:00Z</Expiration></Credentials></"     \
-    action "Result></" action "Response>"
+    "<" action "Response xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><" action             \
+    "Result><Credentials><AccessKeyId>" id                                                         \
+    "</AccessKeyId><SecretAccessKey>a&amp;b</SecretAccessKey>"                                     \
+    "<SessionToken>T</SessionToken><Expiration>2026-12-01T11:00:00Z</Expiration></"                \
+    "Credentials></" action "Result></" action "Response>"
 
 static struct fake_http_answer answer(int status, const char *body)
 {
@@ -171,7 +172,8 @@ static void check_04_39_profile_beats_both(void **state)
     set_container(&b);
     set(b.env, "HOME", "/home/u");
     set(b.files, "/home/u/.aws/credentials",
-        "[other]\naws_access_key_id=OTHER\n[p]\naws_access_key_id = PKEY\naws_secret_access_key = s\n");
+        "[other]\naws_access_key_id=OTHER\n[p]\naws_access_key_id = PKEY\naws_secret_access_key = "
+        "s\n");
     make(&b, "p");
     assert_int_equal(get(&b), GB_OK);
     assert_true(key_is(&b, "PKEY", ""));
@@ -183,14 +185,10 @@ static void check_04_39_container_uri_hosts(void **state)
     static const struct {
         const char *uri;
         bool allowed;
-    } rows[] = {{"http://example.com", false},
-                {"http://127.0.0.1.example.com/", false},
-                {"http://169.254.170.24/", false},
-                {"ftp://127.0.0.1/", false},
-                {"https://example.com/c", true},
-                {"http://127.0.0.1:8080/c", true},
-                {"http://localhost/c", true},
-                {"http://169.254.170.23/c", true},
+    } rows[] = {{"http://example.com", false},     {"http://127.0.0.1.example.com/", false},
+                {"http://169.254.170.24/", false}, {"ftp://127.0.0.1/", false},
+                {"https://example.com/c", true},   {"http://127.0.0.1:8080/c", true},
+                {"http://localhost/c", true},      {"http://169.254.170.23/c", true},
                 {"http://[fd00:ec2::23]/c", true}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -388,7 +386,7 @@ static void profiles_that_cannot_work(void **state)
         "[profile p]\nsso_session = s\n",
         "[profile p]\nregion = r\n",
         "[profile p]\nrole_arn = a\n",
-        "[profile p]\nrole_arn = a\nsource_profile = q\n[profile q]\nrole_arn = b\nsource_profile = p\n",
+        "[profile p]\nrole_arn=a\nsource_profile=q\n[profile q]\nrole_arn=b\nsource_profile=p",
         "[profile p]\nrole_arn = a\nsource_profile = missing\n",
         "[profile p]\naws_access_key_id = A\n",
         "[profile p]\nrole_arn = a\ncredential_source = Moon\n",
@@ -417,8 +415,9 @@ static void sts_refusal_is_told(void **state)
     set(b.env, "AWS_WEB_IDENTITY_TOKEN_FILE", "/jwt");
     set(b.env, "AWS_ROLE_ARN", "arn");
     set(b.files, "/jwt", "j");
-    b.http.standing = answer(403, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>"
-                                  "<Message>no &#x27;</Message></Error></ErrorResponse>");
+    b.http.standing =
+        answer(403, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>"
+                    "<Message>no &#x27;</Message></Error></ErrorResponse>");
     make(&b, NULL);
     assert_int_equal(get(&b), GB_TEMPORARY_AUTH_FAILURE);
     assert_non_null(strstr(b.op.result.message, "AccessDenied"));

@@ -57,13 +57,15 @@ static struct gb_err check(struct reading *d)
         return gb_err(GB_UNAVAILABLE, "credential document: a value is too long, or out of memory");
     if (d->code.size > 0 && !gb_bytes_equal_c(gb_str_bytes(&d->code), "Success"))
         return gb_err(GB_TEMPORARY_AUTH_FAILURE, "credential document: Code is not Success");
-    if (d->doc.access_key_id.size == 0 || d->doc.secret_access_key.size == 0)
+    if (d->doc.access_key_id.size == 0 || d->doc.secret_access_key.size == 0) {
         return gb_err(GB_TEMPORARY_AUTH_FAILURE,
                       "credential document: AccessKeyId or SecretAccessKey is missing");
+    }
     if (d->expiration.size > 0 &&
-        !gb_time_parse(gb_str_bytes(&d->expiration), &d->doc.expires_ms))
+        !gb_time_parse(gb_str_bytes(&d->expiration), &d->doc.expires_ms)) {
         return gb_err(GB_TEMPORARY_AUTH_FAILURE,
                       "credential document: Expiration is no RFC 3339 time");
+    }
     return gb_ok();
 }
 

@@ -5,7 +5,8 @@
 #include "adapters/aws/aws_client.h"
 #include "base/json_read.h"
 
-/* Copies printable ASCII and well-formed text only, cut at the size: codes and messages go to logs. */
+/* Copies printable ASCII and well-formed text only, cut at the size: codes and messages go to
+ * logs. */
 static void copy_text(char *out, size_t size, struct gb_bytes text)
 {
     size_t n = text.size < size - 1 ? text.size : size - 1;
@@ -67,8 +68,7 @@ void gb_aws_error_parse(int status, struct gb_bytes body, struct gb_bytes errort
     const uint8_t *semicolon = legacy.size == 0 ? NULL : memchr(legacy.data, ';', legacy.size);
     if (semicolon != NULL) {
         legacy.size = (size_t)(semicolon - legacy.data);
-        struct gb_bytes fault =
-            gb_bytes(semicolon + 1, query_error_header.size - legacy.size - 1);
+        struct gb_bytes fault = gb_bytes(semicolon + 1, query_error_header.size - legacy.size - 1);
         out->sender_fault = gb_bytes_equal_nocase(fault, gb_bytes_c("Sender"));
     }
     copy_text(out->legacy_code, sizeof out->legacy_code, legacy);
@@ -105,9 +105,12 @@ static bool contains(const struct gb_aws_error *e, const char *part)
 bool gb_aws_error_is_throttle(const struct gb_aws_error *e)
 {
     static const char *const codes[] = {"ProvisionedThroughputExceededException",
-                                        "ProvisionedThroughputExceeded", "RequestLimitExceeded",
-                                        "RequestThrottled", "TooManyRequestsException",
-                                        "SlowDown", NULL};
+                                        "ProvisionedThroughputExceeded",
+                                        "RequestLimitExceeded",
+                                        "RequestThrottled",
+                                        "TooManyRequestsException",
+                                        "SlowDown",
+                                        NULL};
     return e->status == 429 || contains(e, "throttl") || is_any(e, codes) ||
            strcasestr(e->message, "rate exceeded") != NULL;
 }
@@ -120,17 +123,21 @@ bool gb_aws_error_is_expired_token(const struct gb_aws_error *e)
 bool gb_aws_error_is_skew(const struct gb_aws_error *e)
 {
     static const char *const codes[] = {"RequestTimeTooSkewed", "RequestExpired",
-                                        "InvalidSignatureException", "SignatureDoesNotMatch",
-                                        NULL};
+                                        "InvalidSignatureException", "SignatureDoesNotMatch", NULL};
     return is_any(e, codes);
 }
 
 static bool is_auth(const struct gb_aws_error *e)
 {
-    static const char *const codes[] = {
-        "UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationToken",
-        "MissingAuthenticationTokenException", "IncompleteSignature",
-        "IncompleteSignatureException", "OptInRequired", "NotAuthorized", NULL};
+    static const char *const codes[] = {"UnrecognizedClientException",
+                                        "InvalidClientTokenId",
+                                        "MissingAuthenticationToken",
+                                        "MissingAuthenticationTokenException",
+                                        "IncompleteSignature",
+                                        "IncompleteSignatureException",
+                                        "OptInRequired",
+                                        "NotAuthorized",
+                                        NULL};
     return strncasecmp(e->code, "AccessDenied", 12) == 0 ||
            strncasecmp(e->legacy_code, "AccessDenied", 12) == 0 || gb_aws_error_is_skew(e) ||
            is_any(e, codes) || (e->status == 403 && strncmp(e->code, "HTTP ", 5) == 0);
@@ -144,9 +151,10 @@ struct gb_err gb_aws_classify_default(const struct gb_aws_error *e)
         return gb_err(GB_TEMPORARY_AUTH_FAILURE, "%s: %s", code, e->message);
     if (gb_aws_error_is(e, "ResourceNotFoundException") || gb_aws_error_is(e, "ParameterNotFound"))
         return gb_err(GB_NOT_FOUND, "%s: %s", code, e->message);
-    if (is_auth(e))
+    if (is_auth(e)) {
         return gb_err(GB_NOT_AUTHORIZED, "%s: %s; check the credentials and the role's policy",
                       code, e->message);
+    }
     if (gb_aws_error_is(e, "ValidationException")) {
         bool too_large = strcasestr(e->message, "item size") != NULL;
         return gb_err(too_large ? GB_PAYLOAD_TOO_LARGE : GB_INVALID_PAYLOAD, "%s: %s", code,

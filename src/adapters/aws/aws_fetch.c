@@ -75,7 +75,7 @@ void gb_aws_fetch_request(struct gb_aws_fetch *f, const char *method, const char
     f->http.url = url;
     f->http.header_count = 0;
     f->http.connect_timeout_ns = 0;
-    f->http.answer_bytes_max = 64 * 1024;
+    f->http.answer_bytes_max = 65536;
     f->once = false;
 }
 
@@ -111,10 +111,11 @@ struct gb_err gb_aws_fetch_document(struct gb_aws_fetch *f, const char *what)
     struct gb_err err = gb_aws_fetch_answer(f, what);
     if (gb_failed(err)) return err;
     err = gb_aws_document_parse(gb_str_bytes(&f->http.answer), &d);
-    if (!gb_failed(err))
+    if (!gb_failed(err)) {
         err = gb_aws_set_copy(&f->set, gb_str_bytes(&d.access_key_id),
                               gb_str_bytes(&d.secret_access_key), gb_str_bytes(&d.token),
                               d.expires_ms);
+    }
     gb_aws_document_deinit(&d);
     return gb_failed(err) ? gb_err_in(err, "%s", what) : err;
 }

@@ -68,7 +68,8 @@ static struct gb_bytes unquoted(struct gb_bytes text)
     return quoted ? gb_bytes(text.data + 1, text.size - 2) : text;
 }
 
-/* The profile a section header names; empty for other sections of a config file ([sso-session x]). */
+/* The profile a section header names; empty for other sections of a config file ([sso-session
+ * x]). */
 static struct gb_bytes section_profile(struct gb_bytes header, enum gb_aws_file_kind kind)
 {
     static const char word[] = "profile";
@@ -88,11 +89,10 @@ static struct gb_err parse_section(struct gb_bytes line, size_t number, enum gb_
                                    struct gb_bytes name, struct section *section)
 {
     const uint8_t *end = memchr(line.data, ']', line.size);
-    struct gb_bytes header =
-        end == NULL ? gb_bytes(NULL, 0)
-                    : trim(gb_bytes(line.data + 1, (size_t)(end - line.data) - 1));
-    if (header.size == 0)
-        return gb_err(GB_INVALID_CONFIG, "line %zu: a section is [name]", number);
+    struct gb_bytes header = end == NULL
+                                 ? gb_bytes(NULL, 0)
+                                 : trim(gb_bytes(line.data + 1, (size_t)(end - line.data) - 1));
+    if (header.size == 0) return gb_err(GB_INVALID_CONFIG, "line %zu: a section is [name]", number);
     section->any = true;
     section->wanted = gb_bytes_equal(section_profile(header, kind), name);
     return gb_ok();
@@ -140,7 +140,7 @@ struct gb_err gb_aws_profile_parse(struct gb_bytes text, enum gb_aws_file_kind k
     return gb_ok();
 }
 
-/* --- files -------------------------------------------------------------------------------------- */
+/* --- files --- */
 
 static struct gb_err load_one(const struct gb_aws_env *env, const char *variable, const char *file,
                               struct gb_str *out)

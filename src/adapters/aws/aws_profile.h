@@ -6,7 +6,8 @@
 /* The shared files ~/.aws/credentials and ~/.aws/config (spec 04 A4.5): a pure parser and a loader.
  * Owns:   a profile's views point into the texts that were parsed.
  * Thread: any; the loader reads files (blocking).
- * Errors: GB_INVALID_CONFIG with the line; loader: what read_file gives, but a missing file is an empty one. */
+ * Errors: GB_INVALID_CONFIG with the line; loader: what read_file gives, but a missing file is an
+ *         empty one. */
 struct gb_aws_profile {
     bool found;
     struct gb_bytes access_key_id, secret_access_key, session_token;
@@ -18,8 +19,8 @@ struct gb_aws_profile {
 
 enum gb_aws_file_kind { GB_AWS_FILE_CREDENTIALS, GB_AWS_FILE_CONFIG };
 
-/* Adds what `text` says of profile `name`; values already in `out` stay (the credentials file comes first). In a
- * config file the section is [profile name], or [default]. */
+/* Adds what `text` says of profile `name`; values already in `out` stay (the credentials file comes
+ * first). In a config file the section is [profile name], or [default]. */
 struct gb_err gb_aws_profile_parse(struct gb_bytes text, enum gb_aws_file_kind kind,
                                    struct gb_bytes name, struct gb_aws_profile *out);
 

@@ -4,15 +4,16 @@
 #include "adapters/aws/aws_profile.h"
 #include "adapters/aws/aws_url.h"
 
-/* One run of the credential chain. A provider is a step function without waiting of its own: it looks at
- * `stage` and at the answer of the request it asked for, and says what is next; aws_credentials.c runs it.
+/* One run of the credential chain. A provider is a step function without waiting of its own: it
+ * looks at `stage` and at the answer of the request it asked for, and says what is next;
+ * aws_credentials.c runs it.
  * Owns:   the fetch owns its texts; all of them are wiped by gb_aws_fetch_deinit.
  * Thread: loop thread only.
  * Errors: in `err` with GB_AWS_DONE; no text holds a secret. */
 
 struct gb_aws_set {
     char *access_key_id, *secret_access_key, *session_token; /* token may be NULL */
-    int64_t expires_ms; /* epoch; 0 = never */
+    int64_t expires_ms;                                      /* epoch; 0 = never */
 };
 void gb_aws_set_wipe(struct gb_aws_set *s); /* overwrites, frees, zeroes; accepts zeroed memory */
 /* Replaces `s` by copies; an empty token becomes NULL. GB_UNAVAILABLE (out of memory). */
@@ -33,19 +34,20 @@ struct gb_aws_role {
 };
 
 struct gb_aws_fetch;
+/* gb-exception: a function type, whose result is an enum. */
 typedef enum gb_aws_step gb_aws_step_fn(struct gb_aws_fetch *f);
 
 struct gb_aws_fetch {
     const struct gb_aws_credentials_cfg *cfg;
     uint32_t stage; /* 0 = first step of this provider */
     struct gb_http_request http;
-    bool once;   /* no further tries of this request */
+    bool once;                                     /* no further tries of this request */
     struct gb_str url, token, date, authorization; /* what http borrows */
     struct gb_aws_set set;
     struct gb_err err;
     /* provider_profile */
     struct gb_aws_files files;
-    gb_aws_step_fn *base; /* where the first set comes from */
+    gb_aws_step_fn *base;                          /* where the first set comes from */
     struct gb_aws_role hops[GB_AWS_ROLE_HOPS_MAX]; /* assumed from the last to the first */
     uint32_t hop_count;
     bool has_base_set;

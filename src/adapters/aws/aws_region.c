@@ -43,14 +43,16 @@ struct gb_err gb_aws_region(const struct gb_aws_env *env, const char *option, co
         !take(env->get(env->ctx, "AWS_DEFAULT_REGION"), &found))
         err = region_of_profile(env, profile, &found);
     if (!gb_failed(err)) err = gb_str_check(&found, "region");
-    if (!gb_failed(err) && found.size == 0)
+    if (!gb_failed(err) && found.size == 0) {
         err = gb_err(GB_INVALID_CONFIG,
                      "no AWS region: set option region, AWS_REGION, AWS_DEFAULT_REGION or the "
                      "profile's region");
-    if (!gb_failed(err) && !region_ok(gb_str_bytes(&found)))
+    }
+    if (!gb_failed(err) && !region_ok(gb_str_bytes(&found))) {
         err = gb_err(GB_INVALID_CONFIG,
                      "AWS region \"%.70s\": at most 64 letters, digits and '-' are allowed",
                      found.data);
+    }
     if (!gb_failed(err)) {
         gb_str_append(out, gb_str_bytes(&found));
         err = gb_str_check(out, "region");

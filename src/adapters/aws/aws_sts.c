@@ -53,8 +53,7 @@ static struct gb_err start(struct gb_aws_fetch *f, const char *action,
     struct gb_aws_url url = {0};
     struct gb_str endpoint = {0};
     struct gb_err err = gb_aws_region(&f->cfg->env, f->cfg->region, f->cfg->profile, region);
-    if (!gb_failed(err))
-        err = gb_aws_endpoint(&f->cfg->env, NULL, "sts", region->data, &endpoint);
+    if (!gb_failed(err)) err = gb_aws_endpoint(&f->cfg->env, NULL, "sts", region->data, &endpoint);
     if (!gb_failed(err)) err = gb_aws_url_parse(endpoint.data, &url);
     gb_str_deinit(&endpoint);
     if (gb_failed(err)) return gb_err_in(err, "STS");
@@ -144,10 +143,11 @@ struct gb_err gb_aws_sts_take(struct gb_aws_fetch *f)
     struct gb_err err = gb_aws_sts_parse(gb_str_bytes(&f->http.answer), &d);
     struct gb_err by_status = gb_aws_fetch_answer(f, "STS");
     if (!gb_failed(err)) err = by_status;
-    if (!gb_failed(err))
+    if (!gb_failed(err)) {
         err = gb_aws_set_copy(&f->set, gb_str_bytes(&d.access_key_id),
                               gb_str_bytes(&d.secret_access_key), gb_str_bytes(&d.token),
                               d.expires_ms);
+    }
     gb_aws_document_deinit(&d);
     return err;
 }

@@ -4,7 +4,8 @@
 #include "base/digest.h"
 #include "base/duration.h"
 
-/* A strict extractor for the two shapes of STS answers; what it does not know makes the answer malformed. */
+/* A strict extractor for the two shapes of STS answers; what it does not know makes the answer
+ * malformed. */
 enum { DEPTH_MAX = 16, VALUE_BYTES_MAX = 16 * 1024 };
 
 struct reader {
@@ -17,8 +18,8 @@ struct reader {
 
 static bool is_name_char(uint8_t c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '.' || c == ':';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == ':';
 }
 
 static bool is_space(uint8_t c)
@@ -54,7 +55,8 @@ static bool entity(struct reader *r, struct gb_str *out)
     static const struct {
         const char *text;
         char c;
-    } entities[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    } entities[] = {
+        {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
     for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
         size_t size = strlen(entities[i].text);
         if ((size_t)(r->end - r->pos) < size || memcmp(r->pos, entities[i].text, size) != 0)

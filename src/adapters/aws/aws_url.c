@@ -57,8 +57,8 @@ static struct gb_err build(struct gb_aws_url *u, const char *authority, size_t n
     u->host = with_port ? gb_asprintf("%s:%.*s", u->hostname, (int)port_size, port)
                         : gb_strdup(u->hostname);
     if (u->host == NULL) return gb_err_no_memory("URL");
-    u->url = gb_asprintf("%s://%s%s", u->tls ? "https" : "http", u->host,
-                         *path == '\0' ? "/" : path);
+    u->url =
+        gb_asprintf("%s://%s%s", u->tls ? "https" : "http", u->host, *path == '\0' ? "/" : path);
     if (u->url == NULL) return gb_err_no_memory("URL");
     u->path = strchr(u->url + (u->tls ? 8 : 7), '/');
     return gb_ok();
@@ -71,18 +71,20 @@ struct gb_err gb_aws_url_parse(const char *text, struct gb_aws_url *out)
     u.tls = strncasecmp(shown, "https://", 8) == 0;
     bool plain = strncasecmp(shown, "http://", 7) == 0;
     const char *authority = shown + (u.tls ? 8 : 7);
-    if ((!u.tls && !plain) || strlen(shown) > URL_MAX || !allowed(shown))
+    if ((!u.tls && !plain) || strlen(shown) > URL_MAX || !allowed(shown)) {
         return gb_err(GB_INVALID_CONFIG,
                       "endpoint: not an absolute http:// or https:// URL (without user, query and "
                       "fragment)");
+    }
     size_t name_size = hostname_size(authority);
     const char *rest = authority + name_size;
     const char *port = *rest == ':' ? rest + 1 : NULL;
     const char *path = port == NULL ? rest : port + strcspn(port, "/");
     if (name_size == 0 || (*path != '\0' && *path != '/') ||
-        (port != NULL && !port_ok(port, (size_t)(path - port))))
+        (port != NULL && !port_ok(port, (size_t)(path - port)))) {
         return gb_err(GB_INVALID_CONFIG, "endpoint \"%s\": host or port is missing or malformed",
                       shown);
+    }
     struct gb_err err = build(&u, authority, name_size, port, path);
     if (gb_failed(err)) {
         gb_aws_url_deinit(&u);

@@ -6,12 +6,12 @@
 /* The parts of an absolute http(s) URL that a signed request needs.
  * Owns:   its strings; release with gb_aws_url_deinit, which accepts zeroed memory.
  * Thread: any. Pure.
- * Errors: gb_aws_url_parse: GB_INVALID_CONFIG (no http(s) URL, no host, user info, query, fragment, bad port),
- *         GB_UNAVAILABLE (out of memory). */
+ * Errors: gb_aws_url_parse: GB_INVALID_CONFIG (no http(s) URL, no host, user info, query, fragment,
+ *         bad port), GB_UNAVAILABLE (out of memory). */
 struct gb_aws_url {
-    char *url;      /* normalised: lower-case scheme and host, a path */
-    char *host;     /* as in the Host header: with the port unless it is the scheme's own */
-    char *hostname; /* without port; an IPv6 address keeps its brackets */
+    char *url;        /* normalised: lower-case scheme and host, a path */
+    char *host;       /* as in the Host header: with the port unless it is the scheme's own */
+    char *hostname;   /* without port; an IPv6 address keeps its brackets */
     const char *path; /* into `url`, begins with '/' */
     bool tls;
 };

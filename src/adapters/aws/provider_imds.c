@@ -75,9 +75,10 @@ enum gb_aws_step gb_aws_provider_imds(struct gb_aws_fetch *f)
     struct gb_err err = gb_aws_fetch_answer(f, what);
     if (gb_failed(err)) return gb_aws_fetch_fail(f, err);
     struct gb_bytes line = line_of(f);
-    if (line.size == 0)
+    if (line.size == 0) {
         return gb_aws_fetch_fail(f, gb_err(GB_TEMPORARY_AUTH_FAILURE,
                                            "instance metadata: malformed token or role name"));
+    }
     if (f->stage == DOCUMENT_STAGE) return get(f, line);
     gb_str_clear(&f->token);
     gb_str_append(&f->token, line);

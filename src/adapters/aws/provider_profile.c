@@ -1,7 +1,7 @@
 #include "adapters/aws/aws_sts.h"
 
-/* Shared files (spec 04 A4.2, A4.5). A profile leads to a plan: where the first set comes from, and the roles to
- * assume with it, each signed with the set before. */
+/* Shared files (spec 04 A4.2, A4.5). A profile leads to a plan: where the first set comes from, and
+ * the roles to assume with it, each signed with the set before. */
 
 static struct gb_err credential_source(struct gb_aws_fetch *f, struct gb_bytes source)
 {
@@ -22,9 +22,10 @@ static struct gb_err credential_source(struct gb_aws_fetch *f, struct gb_bytes s
 
 static struct gb_err static_keys(struct gb_aws_fetch *f, const struct gb_aws_profile *p)
 {
-    if (p->access_key_id.size == 0 || p->secret_access_key.size == 0)
+    if (p->access_key_id.size == 0 || p->secret_access_key.size == 0) {
         return gb_err(GB_INVALID_CONFIG,
                       "aws_access_key_id and aws_secret_access_key are needed together");
+    }
     f->has_base_set = true;
     return gb_aws_set_copy(&f->set, p->access_key_id, p->secret_access_key, p->session_token, 0);
 }
@@ -42,9 +43,10 @@ static struct gb_err plan_profile(struct gb_aws_fetch *f, struct gb_bytes name,
         return gb_ok();
     }
     if (p->role_arn.size > 0) {
-        if (f->hop_count == GB_AWS_ROLE_HOPS_MAX)
+        if (f->hop_count == GB_AWS_ROLE_HOPS_MAX) {
             return gb_err(GB_INVALID_CONFIG, "source_profile chain is longer than %d or a circle",
                           GB_AWS_ROLE_HOPS_MAX);
+        }
         f->hops[f->hop_count++] = role;
         if (gb_bytes_equal(p->source_profile, name)) return static_keys(f, p);
         if (p->source_profile.size > 0) {
@@ -52,14 +54,14 @@ static struct gb_err plan_profile(struct gb_aws_fetch *f, struct gb_bytes name,
             return gb_ok();
         }
         if (p->credential_source.size > 0) return credential_source(f, p->credential_source);
-        return gb_err(GB_INVALID_CONFIG,
-                      "role_arn needs source_profile, credential_source or "
-                      "web_identity_token_file");
+        return gb_err(GB_INVALID_CONFIG, "role_arn needs source_profile, credential_source or "
+                                         "web_identity_token_file");
     }
     if (p->access_key_id.size > 0 || p->secret_access_key.size > 0) return static_keys(f, p);
-    if (p->credential_process.size > 0)
+    if (p->credential_process.size > 0) {
         return gb_err(GB_INVALID_CONFIG, "credential_process is not supported; use static keys or "
                                          "a role");
+    }
     if (p->sso_session.size > 0 || p->sso_start_url.size > 0)
         return gb_err(GB_INVALID_CONFIG, "SSO is not supported; use static keys or a role");
     return gb_err(GB_NOT_FOUND, "no credentials in it");
@@ -75,9 +77,10 @@ static struct gb_err make_plan(struct gb_aws_fetch *f, struct gb_bytes name)
         if (gb_failed(err)) break;
         err = p.found ? plan_profile(f, name, &p, &next)
                       : gb_err(GB_NOT_FOUND, "it does not exist in the shared files");
-        if (gb_failed(err))
+        if (gb_failed(err)) {
             err = gb_err_in(err, "AWS profile \"%.*s\"", (int)(name.size < 64 ? name.size : 64),
                             (const char *)name.data);
+        }
         name = next;
     }
     return err;
@@ -96,10 +99,11 @@ static enum gb_aws_step step_base(struct gb_aws_fetch *f)
 {
     enum gb_aws_step step = f->base(f);
     if (step == GB_AWS_REQUEST) return step;
-    if (step == GB_AWS_SKIP)
+    if (step == GB_AWS_SKIP) {
         return gb_aws_fetch_fail(
             f, gb_err(GB_TEMPORARY_AUTH_FAILURE,
                       "AWS profile: its credential_source has no credentials at present"));
+    }
     if (gb_failed(f->err)) return step;
     f->has_base_set = true;
     return assume_next(f);
@@ -111,7 +115,8 @@ static enum gb_aws_step first_step(struct gb_aws_fetch *f)
     const char *variable = gb_aws_fetch_env(f, "AWS_PROFILE");
     const char *name = option != NULL ? option : variable != NULL ? variable : "default";
     struct gb_err err = make_plan(f, gb_bytes_c(name));
-    /* A profile that nobody asked for, or that only sets a region, leaves it to the next provider. */
+    /* A profile that nobody asked for, or that only sets a region, leaves it to the next
+     * provider. */
     if (err.code == GB_NOT_FOUND && option == NULL && f->hop_count == 0) return GB_AWS_SKIP;
     if (err.code == GB_NOT_FOUND) err.code = GB_INVALID_CONFIG;
     if (gb_failed(err)) return gb_aws_fetch_fail(f, err);

@@ -17,15 +17,14 @@ static struct gb_err prepare(struct gb_aws_fetch *f, const struct gb_aws_role *r
     struct gb_err err = f->cfg->env.read_file(f->cfg->env.ctx, token_file, &token);
     if (gb_failed(err))
         err = gb_err(GB_TEMPORARY_AUTH_FAILURE, "web identity token: %s", err.message);
-    if (!gb_failed(err))
-        err = gb_aws_sts_web_identity(f, role, trimmed(gb_str_bytes(&token)));
+    if (!gb_failed(err)) err = gb_aws_sts_web_identity(f, role, trimmed(gb_str_bytes(&token)));
     if (token.data != NULL) gb_wipe(token.data, token.capacity);
     gb_str_deinit(&token);
     return err;
 }
 
-/* AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, or the same of a profile (spec 04 A4.4, A4.5); the token file is
- * read at each refresh. */
+/* AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, or the same of a profile (spec 04 A4.4, A4.5); the
+ * token file is read at each refresh. */
 enum gb_aws_step gb_aws_provider_web_identity(struct gb_aws_fetch *f)
 {
     if (f->stage > 0) return gb_aws_fetch_fail(f, gb_aws_sts_take(f));

@@ -9,12 +9,12 @@
 
 enum { DATE_SIZE = 8, SCOPE_MAX = 96 };
 
-/* --- canonical request ---------------------------------------------------------------------- */
+/* --- canonical request --- */
 
 static bool is_unreserved(uint8_t c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_' || c == '.' || c == '~';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '~';
 }
 
 static void append_encoded(struct gb_str *out, struct gb_bytes segment)
@@ -44,8 +44,8 @@ static bool next_segment(struct gb_bytes path, size_t *pos, struct gb_bytes *out
     return true;
 }
 
-/* As botocore: "." and empty segments vanish, ".." takes the one before it; the path, encoded already
- * on the request line, is encoded once more. */
+/* As botocore: "." and empty segments vanish, ".." takes the one before it; the path, encoded
+ * already on the request line, is encoded once more. */
 static void append_path(struct gb_str *out, struct gb_bytes path)
 {
     if (path.size == 0) {
@@ -159,8 +159,7 @@ static void sort_headers(const struct gb_sigv4_request *q, uint8_t order[GB_SIGV
 {
     for (size_t i = 0; i < q->header_count; i++) {
         size_t at = i;
-        while (at > 0 &&
-               compare_names(q->headers[order[at - 1]].name, q->headers[i].name) > 0) {
+        while (at > 0 && compare_names(q->headers[order[at - 1]].name, q->headers[i].name) > 0) {
             order[at] = order[at - 1];
             at--;
         }
@@ -170,8 +169,7 @@ static void sort_headers(const struct gb_sigv4_request *q, uint8_t order[GB_SIGV
 
 static bool same_name_as_previous(const struct gb_sigv4_request *q, const uint8_t *order, size_t i)
 {
-    return i > 0 &&
-           compare_names(q->headers[order[i - 1]].name, q->headers[order[i]].name) == 0;
+    return i > 0 && compare_names(q->headers[order[i - 1]].name, q->headers[order[i]].name) == 0;
 }
 
 static void append_headers(struct gb_str *out, const struct gb_sigv4_request *q,
@@ -226,7 +224,7 @@ static struct gb_err canonical_digest(const struct gb_sigv4_request *q, const ui
     return err;
 }
 
-/* --- key and signature ------------------------------------------------------------------------ */
+/* --- key and signature --- */
 
 static void derive_key(const struct gb_sigv4_request *q, const char *secret, const char *date,
                        uint8_t out[GB_SHA256_SIZE], struct gb_str *scratch)
@@ -273,9 +271,10 @@ struct gb_err gb_sigv4_sign(const struct gb_sigv4_request *q, const struct gb_si
     char to_sign[GB_TIME_TEXT_MAX + SCOPE_MAX + GB_SHA256_HEX + 24];
     uint8_t order[GB_SIGV4_HEADERS_MAX];
     uint8_t signature[GB_SHA256_SIZE];
-    if (q->header_count > GB_SIGV4_HEADERS_MAX)
+    if (q->header_count > GB_SIGV4_HEADERS_MAX) {
         return gb_err(GB_NOT_SUPPORTED, "%zu headers to sign, at most %d are possible",
                       q->header_count, GB_SIGV4_HEADERS_MAX);
+    }
     gb_time_print_basic(q->time_ms, time);
     int size = snprintf(scope, sizeof scope, "%.*s/%s/%s/aws4_request", DATE_SIZE, time, q->region,
                         q->service);

@@ -41,7 +41,7 @@ bool gb_sqs_batch_settled(const struct gb_sqs_batch *b)
     return true;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------ */
+/* --- writing --- */
 
 void gb_sqs_batch_begin(struct gb_sqs_batch *b, const struct gb_sqs_request *q,
                         struct gb_json_writer *w, bool single)
@@ -107,7 +107,7 @@ struct gb_err gb_sqs_batch_rewrite(struct gb_sqs_batch *b, const struct gb_sqs_r
     return gb_str_check(q->body, "SQS request");
 }
 
-/* --- settling ------------------------------------------------------------------------------------------- */
+/* --- settling --- */
 
 static void settle(struct gb_sqs_batch *b, size_t index, struct gb_err result)
 {

@@ -5,9 +5,11 @@
 #include "adapters/sqs/sqs_message.h"
 #include "adapters/sqs/sqs_response.h"
 
-/* The entries of one request and what became of them (spec 04 B9, B10). A batch that SQS finds too long goes again in
- * halves, in order, without the entries that are settled. Pure but for finishing the sends.
- * Owns:   borrows the sends until they are finished here; a send that its caller cancelled is taken out.
+/* The entries of one request and what became of them (spec 04 B9, B10). A batch that SQS finds too
+ * long goes again in halves, in order, without the entries that are settled. Pure but for finishing
+ * the sends.
+ * Owns:   borrows the sends until they are finished here; a send that its caller cancelled is taken
+ *         out.
  * Thread: loop thread only.
  * Errors: each send gets its own result. */
 enum { GB_SQS_BATCH_BYTES_MAX = 1048576 }; /* all entries: bodies and attributes */
@@ -17,11 +19,11 @@ struct gb_sqs_batch {
     uint64_t groups[GB_SQS_ENTRIES_MAX];       /* FIFO: hash of the group; 0 = none */
     struct gb_sqs_digests digests[GB_SQS_ENTRIES_MAX];
     size_t count;
-    size_t next;    /* entries before it are settled */
-    size_t sent;    /* entries of the request in flight: [next, next + sent) */
-    size_t limit;   /* entries of a request; halved */
-    size_t bytes;   /* of the entries that were added */
-    bool single;    /* the request is a SendMessage */
+    size_t next;  /* entries before it are settled */
+    size_t sent;  /* entries of the request in flight: [next, next + sent) */
+    size_t limit; /* entries of a request; halved */
+    size_t bytes; /* of the entries that were added */
+    bool single;  /* the request is a SendMessage */
 };
 
 void gb_sqs_batch_init(struct gb_sqs_batch *b, size_t limit);
@@ -44,7 +46,8 @@ void gb_sqs_batch_begin(struct gb_sqs_batch *b, const struct gb_sqs_request *q,
 void gb_sqs_batch_write(struct gb_sqs_batch *b, const struct gb_sqs_request *q,
                         struct gb_json_writer *w, size_t index, const struct gb_sqs_message *m);
 void gb_sqs_batch_end(struct gb_sqs_batch *b, struct gb_json_writer *w);
-/* Writes the next request again from the entries that are left, at most `limit`. GB_UNAVAILABLE (out of memory). */
+/* Writes the next request again from the entries that are left, at most `limit`. GB_UNAVAILABLE
+ * (out of memory). */
 struct gb_err gb_sqs_batch_rewrite(struct gb_sqs_batch *b, const struct gb_sqs_request *q);
 
 /* Settles what was in the request, by its answer or with `err`. */

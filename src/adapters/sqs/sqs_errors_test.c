@@ -2,11 +2,17 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/duration.h"
+
+static void copy(char *out, size_t size, const char *text)
+{
+    assert_true(snprintf(out, size, "%s", text) < (int)size);
+}
 
 static void call_codes(void **state)
 {
@@ -43,9 +49,9 @@ static void call_codes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct gb_aws_error e = {.status = rows[i].status};
-        strcpy(e.code, rows[i].code);
-        strcpy(e.legacy_code, rows[i].legacy);
-        strcpy(e.message, rows[i].message);
+        copy(e.code, sizeof e.code, rows[i].code);
+        copy(e.legacy_code, sizeof e.legacy_code, rows[i].legacy);
+        copy(e.message, sizeof e.message, rows[i].message);
         struct gb_err err = gb_sqs_classify(&e);
         if (err.code != rows[i].want)
             fail_msg("%s%s: %s", rows[i].code, rows[i].legacy, gb_code_name(err.code));

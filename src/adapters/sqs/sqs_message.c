@@ -7,17 +7,17 @@
 #include "base/duration.h"
 #include "domain/reserved.h"
 
-/* --- body and FIFO ids ---------------------------------------------------------------------------- */
+/* --- body and FIFO ids --- */
 
 static struct gb_err plan_body(const struct gb_envelope *e, const struct gb_sqs_rules *rules,
                                struct gb_sqs_message *m)
 {
-    bool acceptable =
-        rules->encoding != GB_ENCODING_BASE64 && gb_utf8_sqs_acceptable(e->payload);
-    if (!acceptable && rules->encoding == GB_ENCODING_TEXT)
+    bool acceptable = rules->encoding != GB_ENCODING_BASE64 && gb_utf8_sqs_acceptable(e->payload);
+    if (!acceptable && rules->encoding == GB_ENCODING_TEXT) {
         return gb_err(GB_INVALID_PAYLOAD,
                       "payload is empty or holds characters that SQS refuses; payload_encoding "
                       "auto or base64 can send it");
+    }
     m->base64 = !acceptable;
     m->size = e->payload.size;
     if (m->base64) m->size = e->payload.size == 0 ? 1 : (e->payload.size + 2) / 3 * 4;
@@ -59,22 +59,24 @@ static struct gb_err plan_fifo(const struct gb_envelope *e, const struct gb_sqs_
                                struct gb_str *scratch, struct gb_sqs_message *m)
 {
     m->group = gb_sqs_message_group(e, rules);
-    if (m->group.size == 0)
-        return gb_err(GB_INVALID_PAYLOAD,
-                      "FIFO queue: the message has no " GB_H_ORDERING_KEY
-                      " and the sender no message_group_id");
-    if (!id_ok(m->group))
+    if (m->group.size == 0) {
+        return gb_err(GB_INVALID_PAYLOAD, "FIFO queue: the message has no " GB_H_ORDERING_KEY
+                                          " and the sender no message_group_id");
+    }
+    if (!id_ok(m->group)) {
         return gb_err(GB_INVALID_PAYLOAD, "FIFO queue: the group (" GB_H_ORDERING_KEY
                                           ") must be 1-128 letters, digits or punctuation");
+    }
     m->dedup = gb_envelope_text(e, GB_H_DEDUP_ID);
     if (m->dedup.size == 0) return dedup_of_content(e, scratch, m);
-    if (!id_ok(m->dedup))
-        return gb_err(GB_INVALID_PAYLOAD, "FIFO queue: " GB_H_DEDUP_ID
-                                          " must be 1-128 letters, digits or punctuation");
+    if (!id_ok(m->dedup)) {
+        return gb_err(GB_INVALID_PAYLOAD,
+                      "FIFO queue: " GB_H_DEDUP_ID " must be 1-128 letters, digits or punctuation");
+    }
     return gb_ok();
 }
 
-/* --- attributes ------------------------------------------------------------------------------------- */
+/* --- attributes --- */
 
 enum { NEVER = -1, RANK_TRACE = 0, RANK_OWN = 1, RANK_BRIDGE = 2 };
 
@@ -247,16 +249,17 @@ struct gb_err gb_sqs_message_plan(const struct gb_envelope *e, const struct gb_s
     } else if (e->subject.size > 0) {
         m->dropped++;
     }
-    if (m->size > rules->bytes_max)
+    if (m->size > rules->bytes_max) {
         return gb_err(GB_PAYLOAD_TOO_LARGE,
                       "message of %zu bytes as sent (body, encoding mark, subject) is above "
                       "max_message_bytes %llu",
                       m->size, (unsigned long long)rules->bytes_max);
+    }
     if (e->header_count > 0) add_headers(e, rules, m);
     return gb_ok();
 }
 
-/* --- writing ------------------------------------------------------------------------------------------ */
+/* --- writing --- */
 
 static void write_body(const struct gb_sqs_message *m, struct gb_json_writer *w,
                        char md5[GB_MD5_HEX])
@@ -328,8 +331,8 @@ static void digest_attributes(const struct gb_sqs_message *m, struct gb_str *scr
     uint8_t order[GB_SQS_ATTRIBUTES_MAX];
     for (size_t i = 0; i < m->attribute_count; i++) {
         size_t at = i;
-        while (at > 0 && gb_bytes_compare(m->attributes[order[at - 1]].name,
-                                          m->attributes[i].name) > 0) {
+        while (at > 0 &&
+               gb_bytes_compare(m->attributes[order[at - 1]].name, m->attributes[i].name) > 0) {
             order[at] = order[at - 1];
             at--;
         }

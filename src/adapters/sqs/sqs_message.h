@@ -5,11 +5,12 @@
 #include "base/digest.h"
 #include "base/json_write.h"
 
-/* An envelope as an SQS message (spec 04 B9, 02 §1.6): first a plan (what goes, how many bytes), then one pass of
- * writing. Pure.
+/* An envelope as an SQS message (spec 04 B9, 02 §1.6): first a plan (what goes, how many bytes),
+ * then one pass of writing. Pure.
  * Owns:   a plan borrows from the envelope and points into itself: it is not to be copied.
  * Thread: one at a time.
- * Errors: gb_sqs_message_plan: GB_INVALID_PAYLOAD, GB_PAYLOAD_TOO_LARGE; GB_UNAVAILABLE (out of memory). */
+ * Errors: gb_sqs_message_plan: GB_INVALID_PAYLOAD, GB_PAYLOAD_TOO_LARGE; GB_UNAVAILABLE (out of
+ *         memory). */
 enum { GB_SQS_ATTRIBUTES_MAX = 10, GB_SQS_ID_MAX = 128 };
 
 struct gb_sqs_rules {
@@ -30,10 +31,10 @@ struct gb_sqs_attribute {
 
 struct gb_sqs_message {
     const struct gb_envelope *envelope;
-    bool base64;             /* the body is base64, or "=" for an empty payload */
-    size_t size;             /* body and attributes, as SQS counts */
-    struct gb_bytes group;   /* FIFO only */
-    struct gb_bytes dedup;   /* FIFO only */
+    bool base64;           /* the body is base64, or "=" for an empty payload */
+    size_t size;           /* body and attributes, as SQS counts */
+    struct gb_bytes group; /* FIFO only */
+    struct gb_bytes dedup; /* FIFO only */
     char dedup_text[GB_MD5_HEX];
     struct gb_sqs_attribute attributes[GB_SQS_ATTRIBUTES_MAX];
     size_t attribute_count;
@@ -51,7 +52,8 @@ struct gb_sqs_digests {
     char body[GB_MD5_HEX];
     char attributes[GB_MD5_HEX]; /* "" without attributes */
 };
-/* Writes the members of the message into the object that is open in `w`. A full buffer shows in w->out. */
+/* Writes the members of the message into the object that is open in `w`. A full buffer shows in
+ * w->out. */
 void gb_sqs_message_write(const struct gb_sqs_message *m, const struct gb_sqs_rules *rules,
                           struct gb_json_writer *w, struct gb_str *scratch,
                           struct gb_sqs_digests *digests);

@@ -92,7 +92,8 @@ static void empty_and_illegal_values_are_counted(void **state)
     close_bench(&b);
 }
 
-/* A too large attribute is skipped, a later smaller one goes; body, mark and subject are what must fit. */
+/* A too large attribute is skipped, a later smaller one goes; body, mark and subject are what must
+ * fit. */
 static void sizes_are_those_of_sqs(void **state)
 {
     struct bench b;

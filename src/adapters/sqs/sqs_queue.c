@@ -5,7 +5,7 @@
 #include "adapters/sqs/sqs_sender_parts.h"
 #include "base/log.h"
 
-/* --- names ------------------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 static struct gb_bytes last_segment(const char *url)
 {
@@ -24,14 +24,17 @@ struct gb_err gb_sqs_check_options(const struct gb_sqs_sender_cfg *cfg, const ch
 {
     bool suffix = has_suffix(url, ".fifo") || has_suffix(cfg->queue_name, ".fifo");
     bool group = cfg->message_group_id != NULL && cfg->message_group_id[0] != '\0';
-    if (suffix && !cfg->fifo && !group)
-        return gb_err(GB_INVALID_CONFIG, "sender \"%s\": a .fifo queue needs fifo: true or "
-                                         "message_group_id",
+    if (suffix && !cfg->fifo && !group) {
+        return gb_err(GB_INVALID_CONFIG,
+                      "sender \"%s\": a .fifo queue needs fifo: true or "
+                      "message_group_id",
                       cfg->id);
-    if ((suffix || cfg->fifo || group) && cfg->delay_seconds > 0)
+    }
+    if ((suffix || cfg->fifo || group) && cfg->delay_seconds > 0) {
         return gb_err(GB_INVALID_CONFIG,
                       "sender \"%s\": delay_seconds %u is not possible on a FIFO queue", cfg->id,
                       cfg->delay_seconds);
+    }
     return gb_ok();
 }
 
@@ -46,8 +49,7 @@ static bool is_url_of_name(const struct sqs_sender *s, struct gb_bytes address)
     if (s->url != NULL || s->cfg.queue_name == NULL) return false;
     size_t start = address.size;
     while (start > 0 && address.data[start - 1] != '/') start--;
-    return start > 0 &&
-           is(gb_bytes(address.data + start, address.size - start), s->cfg.queue_name);
+    return start > 0 && is(gb_bytes(address.data + start, address.size - start), s->cfg.queue_name);
 }
 
 struct gb_err gb_sqs_check_address(const struct sqs_sender *s, struct gb_bytes address)
@@ -64,7 +66,7 @@ struct gb_err gb_sqs_check_address(const struct sqs_sender *s, struct gb_bytes a
                   s->base.id);
 }
 
-/* --- client ----------------------------------------------------------------------------------------------- */
+/* --- client --- */
 
 /* The label in https://sqs.<region>.amazonaws.com/...; empty when the host has another form. */
 static void region_of_url(const char *url, struct gb_str *out)
@@ -73,7 +75,8 @@ static void region_of_url(const char *url, struct gb_str *out)
     if (url == NULL || gb_failed(gb_aws_url_parse(url, &parts))) return;
     const char *host = parts.hostname;
     const char *dot = strncmp(host, "sqs.", 4) == 0 ? strchr(host + 4, '.') : NULL;
-    if (dot != NULL && (strcmp(dot, ".amazonaws.com") == 0 || strcmp(dot, ".amazonaws.com.cn") == 0))
+    if (dot != NULL &&
+        (strcmp(dot, ".amazonaws.com") == 0 || strcmp(dot, ".amazonaws.com.cn") == 0))
         gb_str_append(out, gb_bytes(host + 4, (size_t)(dot - host) - 4));
     gb_aws_url_deinit(&parts);
 }
@@ -132,7 +135,7 @@ static void find_metrics(struct sqs_sender *s)
     s->dropped = gb_metrics_get(m, GB_METRIC_COUNTER, "SQSDroppedAttributes", &queue, 1);
 }
 
-/* --- resolving -------------------------------------------------------------------------------------------- */
+/* --- resolving --- */
 
 struct gb_err gb_sqs_with_grace(struct sqs_sender *s, const struct gb_aws_call *call)
 {

@@ -1,7 +1,8 @@
 #include "adapters/sqs/sqs_sender_parts.h"
 #include "base/assert.h"
 
-enum { BLOCKED_MAX = 256 }; /* sends passed over for one request: bounds the work when FIFO groups are busy */
+/* sends passed over for one request: bounds the work when FIFO groups are busy */
+enum { BLOCKED_MAX = 256 };
 
 static void request_done(struct gb_op *op, void *arg);
 
@@ -11,7 +12,7 @@ static struct gb_sqs_request request_of(struct gb_sqs_slot *slot)
     return (struct gb_sqs_request){s->url, &s->rules, &slot->call.body, &s->scratch};
 }
 
-/* --- starting ------------------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 static uint64_t latest_deadline(const struct gb_sqs_batch *b)
 {
@@ -45,7 +46,7 @@ static void release(struct gb_sqs_slot *slot)
     gb_sqs_wake(s);
 }
 
-/* --- settling ------------------------------------------------------------------------------------------- */
+/* --- settling --- */
 
 /* What is left after a halving goes in the same slot, one request after the other: in order. */
 static void go_on(struct gb_sqs_slot *slot)
@@ -78,7 +79,7 @@ static void request_done(struct gb_op *op, void *arg)
     go_on(slot);
 }
 
-/* --- forming -------------------------------------------------------------------------------------------- */
+/* --- forming --- */
 
 /* FNV-1a; two groups with one hash only wait for each other. */
 static uint64_t hash_of(struct gb_bytes text)
@@ -88,7 +89,8 @@ static uint64_t hash_of(struct gb_bytes text)
     return hash | 1; /* 0 means none */
 }
 
-/* At most one entry of a group is under way, so that a partial failure can't reorder (spec 04 B9). */
+/* At most one entry of a group is under way, so that a partial failure can't reorder (spec 04
+ * B9). */
 static bool group_is_busy(const struct sqs_sender *s, const struct gb_sqs_batch *b, uint64_t group)
 {
     if (gb_sqs_batch_has_group(b, group)) return true;
@@ -170,7 +172,7 @@ static bool form(struct sqs_sender *s, struct gb_list *list, size_t limit)
     return true;
 }
 
-/* --- when --------------------------------------------------------------------------------------------------- */
+/* --- when --- */
 
 static bool at_least(const struct gb_list *list, size_t count)
 {

@@ -9,7 +9,8 @@ static struct gb_err malformed(void)
     return gb_err(GB_UNAVAILABLE, "SQS: the answer is malformed");
 }
 
-/* Printable ASCII, cut: goes into errors and logs. The text is still escaped, which is good enough. */
+/* Printable ASCII, cut: goes into errors and logs. The text is still escaped, which is good
+ * enough. */
 static void copy_text(char *out, size_t size, struct gb_bytes text)
 {
     size_t n = text.size < size - 1 ? text.size : size - 1;

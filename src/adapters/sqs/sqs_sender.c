@@ -41,7 +41,7 @@ void gb_sqs_fail_waiting(struct sqs_sender *s, struct gb_err err)
     fail_all(&s->directs, err);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 static void free_sender(struct sqs_sender *s)
 {
@@ -69,8 +69,8 @@ static void free_sender(struct sqs_sender *s)
 
 static void finish_close_if_drained(struct sqs_sender *s)
 {
-    if (!s->closing || s->resolving || !gb_list_empty(&s->batches) ||
-        !gb_list_empty(&s->directs) || !gb_list_empty(&s->busy))
+    if (!s->closing || s->resolving || !gb_list_empty(&s->batches) || !gb_list_empty(&s->directs) ||
+        !gb_list_empty(&s->busy))
         return;
     struct gb_op *op = s->close_op;
     free_sender(s);
@@ -89,7 +89,7 @@ static void linger_is_over(struct gb_timer *timer)
     gb_sqs_wake(GB_CONTAINER_OF(timer, struct sqs_sender, linger_timer));
 }
 
-/* --- deadlines and cancelling --------------------------------------------------------------------------- */
+/* --- deadlines and cancelling --- */
 
 /* A request without entries that anybody waits for is not worth its answer. */
 static void drop_request_if_settled(struct gb_sqs_slot *slot)
@@ -160,7 +160,7 @@ static void cancel_send(struct gb_op *op)
     gb_sqs_wake(s);
 }
 
-/* --- the port --------------------------------------------------------------------------------------------- */
+/* --- the port --- */
 
 static void send(struct gb_sender *base, struct gb_send *q, gb_done_fn *done, void *arg)
 {
@@ -201,8 +201,7 @@ static void cancel_everything(struct sqs_sender *s)
     for (; node != NULL; node = gb_list_next(&s->busy, node)) {
         struct gb_sqs_slot *slot = GB_CONTAINER_OF(node, struct gb_sqs_slot, node);
         for (size_t i = slot->batch.next; i < slot->batch.count; i++) {
-            if (slot->batch.sends[i] != NULL)
-                gb_op_finish(&slot->batch.sends[i]->op, cancelled());
+            if (slot->batch.sends[i] != NULL) gb_op_finish(&slot->batch.sends[i]->op, cancelled());
             slot->batch.sends[i] = NULL;
         }
         gb_op_cancel(&slot->call.op);
@@ -231,34 +230,37 @@ static void close_sender(struct gb_sender *base, struct gb_op *op, gb_done_fn *d
     gb_sqs_wake(s);
 }
 
-static const struct gb_sender_ops sender_ops = {.send = send, .ready = ready, .close = close_sender};
+static const struct gb_sender_ops sender_ops = {
+    .send = send, .ready = ready, .close = close_sender};
 
-/* --- making it ---------------------------------------------------------------------------------------------- */
+/* --- making it --- */
 
 static struct gb_err check_cfg(const struct gb_sqs_sender_cfg *cfg)
 {
-    if ((cfg->queue_url == NULL) == (cfg->queue_name == NULL))
+    if ((cfg->queue_url == NULL) == (cfg->queue_name == NULL)) {
         return gb_err(GB_INVALID_CONFIG, "sender \"%s\": give either queue_url or queue_name",
                       cfg->id);
-    if (cfg->batch_size < 1 || cfg->batch_size > GB_SQS_ENTRIES_MAX)
+    }
+    if (cfg->batch_size < 1 || cfg->batch_size > GB_SQS_ENTRIES_MAX) {
         return gb_err(GB_INVALID_CONFIG, "sender \"%s\": batch_size %u is not within 1-10", cfg->id,
                       cfg->batch_size);
+    }
     if (cfg->timeout_ns <= 0)
         return gb_err(GB_INVALID_CONFIG, "sender \"%s\": timeout must be above 0", cfg->id);
-    if (cfg->requests_max > REQUESTS_LIMIT)
+    if (cfg->requests_max > REQUESTS_LIMIT) {
         return gb_err(GB_INVALID_CONFIG, "sender \"%s\": at most %d requests at a time", cfg->id,
                       REQUESTS_LIMIT);
+    }
     return gb_sqs_check_options(cfg, cfg->queue_url);
 }
 
 static bool copy_texts(struct gb_sqs_sender_cfg *to, const struct gb_sqs_sender_cfg *from)
 {
-    const char *const texts[] = {from->id,      from->queue_url, from->queue_name,
-                                 from->region,  from->profile,   from->endpoint,
-                                 from->message_group_id};
-    const char **const places[] = {&to->id,      &to->queue_url, &to->queue_name,
-                                   &to->region,  &to->profile,   &to->endpoint,
-                                   &to->message_group_id};
+    const char *const texts[] = {
+        from->id,      from->queue_url, from->queue_name,      from->region,
+        from->profile, from->endpoint,  from->message_group_id};
+    const char **const places[] = {&to->id,      &to->queue_url, &to->queue_name,      &to->region,
+                                   &to->profile, &to->endpoint,  &to->message_group_id};
     bool good = true;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         *places[i] = gb_strdup(texts[i]);

@@ -12,7 +12,8 @@
 #include "support/fake_http.h"
 #include "support/oom.h"
 
-/* Each allocation of making a sender, and of its first sends, fails once; the result is a value each time. */
+/* Each allocation of making a sender, and of its first sends, fails once; the result is a value
+ * each time. */
 
 static const char *no_env(void *ctx, const char *name)
 {
@@ -151,9 +152,10 @@ static void sending(void **state)
         unsigned used = gb_oom_count();
         gb_oom_off();
         assert_int_equal(done, 2);
-        for (size_t i = 0; i < 2; i++)
+        for (size_t i = 0; i < 2; i++) {
             assert_true(sends[i].op.result.code == GB_OK ||
                         gb_err_is_transient(&sends[i].op.result));
+        }
         all_good = used < n;
         close_bench(&b);
     } while (!all_good);

@@ -3,8 +3,8 @@
 
 #include "adapters/sqs/sqs_batch.h"
 
-/* The sender's inside, shared by sqs_sender.c (life, sends), sqs_requests.c (forming and settling requests) and
- * sqs_queue.c (names, address, client).
+/* The sender's inside, shared by sqs_sender.c (life, sends), sqs_requests.c (forming and settling
+ * requests) and sqs_queue.c (names, address, client).
  * Owns:   see sqs_sender.h.
  * Thread: loop thread only.
  * Errors: see sqs_sender.h. */
@@ -33,7 +33,8 @@ struct sqs_sender {
     struct gb_list batches; /* of drain cycles */
     struct gb_list directs;
     uint64_t directs_since_ns; /* the oldest of `directs` came then, or later */
-    bool request_ended;        /* since the oldest of `directs` came, or the last batch of them went */
+    /* since the oldest of `directs` came, or the last batch of them went */
+    bool request_ended;
     /* requests */
     struct gb_sqs_slot *slots;
     struct gb_list idle, busy;
@@ -55,7 +56,8 @@ void gb_sqs_fail_waiting(struct sqs_sender *s, struct gb_err err);
 /* sqs_queue.c */
 /* Options that contradict each other (spec 04 B9). */
 struct gb_err gb_sqs_check_options(const struct gb_sqs_sender_cfg *cfg, const char *url);
-/* True when client and URL are there. Else a GetQueueUrl is under way, or all waiting sends have failed. */
+/* True when client and URL are there. Else a GetQueueUrl is under way, or all waiting sends have
+ * failed. */
 bool gb_sqs_prepare(struct sqs_sender *s);
 /* Spec 04 B2. GB_INVALID_TOPIC. */
 struct gb_err gb_sqs_check_address(const struct sqs_sender *s, struct gb_bytes address);

@@ -225,15 +225,18 @@ static size_t occurrences(const struct bench *b, size_t i, const char *text)
     return count;
 }
 
-/* --- acceptance checks of spec 04 ---------------------------------------------------------------- */
+/* --- acceptance checks of spec 04 --- */
 
 static void check_04_01_address(void **state)
 {
     static const struct {
         const char *address;
         enum gb_code want;
-    } rows[] = {{"telemetry-events", GB_OK}, {"", GB_OK},  {"sqs:queue", GB_OK},
-                {URL, GB_OK},                {"other-queue", GB_INVALID_TOPIC}};
+    } rows[] = {{"telemetry-events", GB_OK},
+                {"", GB_OK},
+                {"sqs:queue", GB_OK},
+                {URL, GB_OK},
+                {"other-queue", GB_INVALID_TOPIC}};
     struct bench b;
     (void)state;
     start(&b);
@@ -322,8 +325,9 @@ static void check_04_07_endpoint_override(void **state)
     send_many(&b, 1, false);
     assert_string_equal(b.http.notes[0].url, "http://127.0.0.1:4566/");
     assert_true(fake_http_body_has(&b.http, 0, "\"QueueUrl\":\"" URL "\""));
-    assert_true(fake_http_headers_have(&b.http, 0, "SignedHeaders=content-type;host;x-amz-date;"
-                                                   "x-amz-target, "));
+    assert_true(fake_http_headers_have(&b.http, 0,
+                                       "SignedHeaders=content-type;host;x-amz-date;"
+                                       "x-amz-target, "));
     finish(&b);
 }
 
@@ -367,8 +371,8 @@ static void check_04_09_same_dedup_id(void **state)
     go(&b, 0);
     turn(&b);
     gb_md5_hex(gb_bytes_c("payloadsubjectid-0"), md5);
-    (void)snprintf(want, sizeof want,
-                   "\"MessageGroupId\":\"g\",\"MessageDeduplicationId\":\"%s\"", md5);
+    (void)snprintf(want, sizeof want, "\"MessageGroupId\":\"g\",\"MessageDeduplicationId\":\"%s\"",
+                   md5);
     assert_true(fake_http_body_has(&b.http, 0, want));
     assert_true(fake_http_body_has(&b.http, 1, want));
     finish(&b);
@@ -545,7 +549,7 @@ static void check_04_41_payload_encoding(void **state)
     }
 }
 
-/* --- batching ----------------------------------------------------------------------------------------- */
+/* --- batching --- */
 
 static void too_long_is_halved_in_order(void **state)
 {
@@ -610,14 +614,14 @@ static void wrong_md5_is_transient(void **state)
     struct bench b;
     (void)state;
     start(&b);
-    fake_http_add(&b.http, (struct fake_http_answer){
-                               .status = 200,
-                               .body = "{\"MessageId\":\"m\",\"MD5OfMessageBody\":"
-                                       "\"5d41402abc4b2a76b9719d911017c592\"}"});
-    fake_http_add(&b.http, (struct fake_http_answer){
-                               .status = 200,
-                               .body = "{\"MessageId\":\"m\",\"MD5OfMessageBody\":"
-                                       "\"00000000000000000000000000000000\"}"});
+    fake_http_add(&b.http,
+                  (struct fake_http_answer){.status = 200,
+                                            .body = "{\"MessageId\":\"m\",\"MD5OfMessageBody\":"
+                                                    "\"5d41402abc4b2a76b9719d911017c592\"}"});
+    fake_http_add(&b.http,
+                  (struct fake_http_answer){.status = 200,
+                                            .body = "{\"MessageId\":\"m\",\"MD5OfMessageBody\":"
+                                                    "\"00000000000000000000000000000000\"}"});
     fake_http_add(&b.http, (struct fake_http_answer){.status = 200, .body = "<html>"});
     for (int i = 0; i < 3; i++) send_many(&b, 1, false);
     assert_int_equal(code(&b, 0), GB_OK);
@@ -775,8 +779,8 @@ static void queue_name_is_resolved_once(void **state)
     assert_true(target_is(&b, 0, "GetQueueUrl"));
     assert_int_equal(code(&b, 0), GB_NOT_FOUND);
     assert_int_equal(code(&b, 1), GB_NOT_FOUND);
-    fake_http_add(&b.http, (struct fake_http_answer){.status = 200,
-                                                     .body = "{\"QueueUrl\":\"" URL "\"}"});
+    fake_http_add(&b.http,
+                  (struct fake_http_answer){.status = 200, .body = "{\"QueueUrl\":\"" URL "\"}"});
     b.http.standing = ok_single();
     (void)add(&b, gb_bytes_c("x"));
     b.sends[2].address = gb_bytes_c("https://elsewhere/1/telemetry-events");
