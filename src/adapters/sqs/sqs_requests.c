@@ -1,5 +1,7 @@
 #include "adapters/sqs/sqs_sender_parts.h"
-#include "base/assert.h"
+
+/* of a request's buffer between requests: bounds what idle slots hold */
+enum { KEPT_BYTES_MAX = 262144 };
 
 /* sends passed over for one request: bounds the work when FIFO groups are busy */
 enum { BLOCKED_MAX = 256 };
@@ -40,6 +42,7 @@ static void start(struct gb_sqs_slot *slot)
 static void release(struct gb_sqs_slot *slot)
 {
     struct sqs_sender *s = slot->sender;
+    if (slot->call.body.capacity > KEPT_BYTES_MAX) gb_str_deinit(&slot->call.body);
     gb_list_remove(&slot->node);
     gb_list_push_front(&s->idle, &slot->node); /* the warmest buffers first */
     s->request_ended = true;
