@@ -365,7 +365,7 @@ static void check_05_13_counts(void **state)
     struct gb_outbox_stats q = outbox_stats(b, S1);
     assert_int_equal(q.pending + q.claimed + (uint64_t)q.oldest_pending_ms + q.mark, 0);
     for (int i = 0; i < 10; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "e%d", i);
         struct outbox_spec spec = {.envelope_id = name,
                                    .binding_id = "b1",

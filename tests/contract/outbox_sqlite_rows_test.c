@@ -292,7 +292,7 @@ static void sweeps_go_on_until_nothing_is_left(void **state)
                      " SELECT 'i'||i,'SESSION#s1','r','e'||i,'b','{}','completed',1,1 FROM n");
     open_store(1000);
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "x%d", i);
         store(name, NULL, 0);
     }
