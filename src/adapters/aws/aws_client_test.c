@@ -294,6 +294,25 @@ static void clock_is_corrected_once(void **state)
     close_bench(&b);
 }
 
+/* A service whose clock jumps about is not followed for ever. */
+static void second_skew_is_final(void **state)
+{
+    static const char refused[] = "{\"__type\":\"RequestTimeTooSkewed\"}";
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    fake_http_add(&b.http,
+                  (struct fake_http_answer){.status = 403,
+                                            .body = refused,
+                                            .headers = "date: Tue, 01 Dec 2026 10:10:00 GMT\n"});
+    b.http.standing = (struct fake_http_answer){
+        .status = 403, .body = refused, .headers = "date: Tue, 01 Dec 2026 10:30:00 GMT\n"};
+    call(&b);
+    assert_int_equal(b.http.count, 2);
+    assert_int_equal(b.call.op.result.code, GB_NOT_AUTHORIZED);
+    close_bench(&b);
+}
+
 static void small_skew_is_no_skew(void **state)
 {
     struct bench b;
@@ -421,6 +440,7 @@ int main(void)
         cmocka_unit_test(deadline_covers_all_attempts),
         cmocka_unit_test(check_04_06_token_and_port_are_signed),
         cmocka_unit_test(clock_is_corrected_once),
+        cmocka_unit_test(second_skew_is_final),
         cmocka_unit_test(small_skew_is_no_skew),
         cmocka_unit_test(expired_token_refreshes_once),
         cmocka_unit_test(cancel_at_each_stage),
