@@ -8,11 +8,14 @@
 /* Requests that may wait for a store: every route slot, every drained record and some for
  * housekeeping. */
 enum { STORE_QUEUE_MAX = 65536 };
+/* A volatile outbox suppresses duplicates of this many ended records: some 4 MiB. */
+enum { MEMORY_ENDED_MAX = 10000 };
 
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
 {
     if (s->type.value == GB_BP_MEMORY)
-        return gb_memory_outbox_new(r->reactor, &(struct gb_memory_outbox_cfg){0}, &r->outbox);
+        return gb_memory_outbox_new(
+            r->reactor, &(struct gb_memory_outbox_cfg){.ended_max = MEMORY_ENDED_MAX}, &r->outbox);
     const struct gb_sqlite_outbox_cfg cfg = {
         .path = s->options.path,
         .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),

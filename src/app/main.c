@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdio.h>
 
 #include "app/options.h"
@@ -25,5 +26,8 @@ int main(int argc, char **argv)
     case GB_MODE_RUN:
         break;
     }
+    /* Workers hand what they allocated to the loop: one arena keeps freed memory usable for
+     * both. */
+    mallopt(M_ARENA_MAX, 1);
     return gb_process_run(&o);
 }
