@@ -14,8 +14,9 @@
  * of its own, in the world's surroundings.
  *
  * A crash sets `dead`: from then on nothing that it calls has an effect and nothing calls it, so to
- * the world it is gone in the middle of its turn. Its memory is then taken down by the ordinary stop
- * in a time of its own (sim_bridge_free); that every state can be stopped is checked on the way.
+ * the world it is gone in the middle of its turn. Its memory is then taken down by the ordinary
+ * stop in a time of its own (sim_bridge_free); that every state can be stopped is checked on the
+ * way.
  * Owns:   everything in it.
  * Thread: one.
  * Errors: sim_violate when a stop does not end. */

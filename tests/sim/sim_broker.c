@@ -9,7 +9,13 @@
 #include "sim/sim_bridge.h"
 #include "sim/sim_check.h"
 
-enum { WINDOW_MAX = 64, PACKET_MAX = 1 << 20, PIDS = 65536, ANSWERS_MAX = 2048 };
+enum {
+    SUBSCRIPTIONS_MAX = 4,
+    WINDOW_MAX = 64,
+    PACKET_MAX = 1 << 20,
+    PIDS = 65536,
+    ANSWERS_MAX = 2048
+};
 
 enum flight_state { SENT = 0, RECEIVED /* PUBREC came, PUBREL went */ };
 struct flight { /* a PUBLISH to the bridge */
@@ -34,8 +40,9 @@ struct sim_broker {
     struct sim_world *world;
     enum gb_mqtt_version version;
     struct sim_conn *conn; /* the client's; NULL: offline */
-    bool exists, clean, subscribed;
-    uint8_t granted;
+    bool exists, clean;
+    const char *subscriptions[SUBSCRIPTIONS_MAX]; /* static texts */
+    size_t subscription_count;
     uint32_t receive_maximum;
     uint32_t *queue; /* message indices */
     size_t queue_head, queue_tail;
@@ -95,6 +102,20 @@ static void send_bytes(struct sim_broker *b, struct gb_str *out)
 
 /* --- to the bridge --- */
 
+static void topic_of(const struct sim_message *m, char out[static 16])
+{
+    (void)snprintf(out, 16, "in/%u", m->key);
+}
+
+static bool is_subscribed(const struct sim_broker *b, const struct sim_message *m)
+{
+    char topic[16];
+    topic_of(m, topic);
+    for (size_t i = 0; i < b->subscription_count; i++)
+        if (gb_mqtt_filter_matches(gb_bytes_c(b->subscriptions[i]), gb_bytes_c(topic))) return true;
+    return false;
+}
+
 static void send_publish(struct sim_broker *b, const struct flight *f, bool dup)
 {
     struct sim_world *w = b->world;
@@ -103,7 +124,7 @@ static void send_publish(struct sim_broker *b, const struct flight *f, bool dup)
     (void)snprintf(payload, sizeof payload, "m%u;", f->message);
     (void)snprintf(id, sizeof id, "id-%u", f->message);
     (void)snprintf(key, sizeof key, "k%u", m->key);
-    (void)snprintf(topic, sizeof topic, "in/%u", m->key);
+    topic_of(m, topic);
     struct gb_str user = {0};
     if (!m->anonymous) gb_mqtt_user_append(&user, gb_bytes_c("mqtt.message-id"), gb_bytes_c(id));
     if (m->key > 0)
@@ -135,11 +156,9 @@ static bool pid_in_use(const struct sim_broker *b, uint16_t pid)
 
 static void pump(struct sim_broker *b)
 {
-    while (b->conn != NULL && b->conn->connected && b->subscribed &&
-           b->queue_head < b->queue_tail) {
+    while (b->conn != NULL && b->conn->connected && b->queue_head < b->queue_tail) {
         uint32_t message = b->queue[b->queue_head];
-        uint8_t qos = b->world->messages[message].qos;
-        struct flight f = {.message = message, .qos = qos < b->granted ? qos : b->granted};
+        struct flight f = {.message = message, .qos = b->world->messages[message].qos};
         if (f.qos > 0) {
             if (b->flight_count >= b->receive_maximum || b->flight_count == WINDOW_MAX) return;
             do b->next_pid++;
@@ -157,7 +176,7 @@ void sim_broker_publish(struct sim_broker *b, uint32_t message)
 {
     struct sim_message *m = &b->world->messages[message];
     bool offline_qos0 = m->qos == 0 && b->conn == NULL;
-    if (!b->exists || !b->subscribed || offline_qos0) return;
+    if (!b->exists || !is_subscribed(b, m) || offline_qos0) return;
     m->queued = true;
     b->queue[b->queue_tail++] = message;
     pump(b);
@@ -170,9 +189,9 @@ static void end_flight(struct sim_broker *b, size_t i)
     pump(b);
 }
 
-/* PUBACKs leave in receive order, and PUBRECs (MQTT 5.0 §4.6, spec 03 §5.1): it must be the oldest of
- * its QoS that was sent on this connection. A PUBREC may pass a PUBACK: that of an identifier whose
- * PUBREC was lost with the last connection comes at once. */
+/* PUBACKs leave in receive order, and PUBRECs (MQTT 5.0 §4.6, spec 03 §5.1): it must be the oldest
+ * of its QoS that was sent on this connection. A PUBREC may pass a PUBACK: that of an identifier
+ * whose PUBREC was lost with the last connection comes at once. */
 static void handle_ack(struct sim_broker *b, uint16_t pid, uint8_t qos)
 {
     sim_trace(b->world, qos == 1 ? "puback" : "pubrec", pid, 0);
@@ -211,7 +230,7 @@ static void handle_pubcomp(struct sim_broker *b, uint16_t pid)
 static void forget_session(struct sim_broker *b)
 {
     b->exists = false;
-    b->subscribed = false;
+    b->subscription_count = 0;
     b->queue_head = b->queue_tail = 0;
     b->flight_count = 0;
     memset(b->pids, 0, b->pid_max + 1);
@@ -273,6 +292,13 @@ static void handle_connect(struct sim_broker *b, struct sim_conn *c,
     pump(b);
 }
 
+static size_t find_subscription(const struct sim_broker *b, struct gb_bytes filter)
+{
+    size_t i = 0;
+    while (i < b->subscription_count && !gb_bytes_equal_c(filter, b->subscriptions[i])) i++;
+    return i;
+}
+
 static void handle_subscribe(struct sim_broker *b, const struct gb_mqtt_subscribe *p)
 {
     uint8_t codes[8];
@@ -283,13 +309,40 @@ static void handle_subscribe(struct sim_broker *b, const struct gb_mqtt_subscrib
         bool refuse = sim_chance(b->world, b->world->cfg.broker_refuse);
         codes[count++] = refuse ? 0x80 : e.qos;
         if (refuse) continue;
-        b->subscribed = true;
-        b->granted = e.qos;
+        size_t i = find_subscription(b, e.filter);
+        if (i == b->subscription_count) {
+            GB_ASSERT(i < SUBSCRIPTIONS_MAX);
+            char *name = gb_bytes_dup(e.filter);
+            GB_ASSERT(name != NULL);
+            b->subscriptions[b->subscription_count++] = sim_bridge_filter(name);
+            free(name);
+        }
+        sim_trace(b->world, "subscribed", i, e.qos);
     }
     struct gb_str out = {0};
     gb_mqtt_encode_suback(&out, b->version, p->packet_id, gb_bytes(codes, count));
     send_bytes(b, &out);
     pump(b);
+}
+
+static void handle_unsubscribe(struct sim_broker *b, const struct gb_mqtt_subscribe *p)
+{
+    uint8_t codes[8];
+    size_t count = 0;
+    struct gb_bytes entries = p->entries;
+    struct gb_mqtt_subscribe_entry e;
+    while (gb_mqtt_subscribe_next(&entries, true, &e) && count < sizeof codes) {
+        size_t i = find_subscription(b, e.filter);
+        bool refuse = sim_chance(b->world, b->world->cfg.broker_refuse);
+        codes[count++] = refuse ? 0x80 : i == b->subscription_count ? 0x11 : 0x00;
+        if (refuse && b->version == GB_MQTT_V5) continue;
+        sim_trace(b->world, "unsubscribed", i, 0);
+        if (i < b->subscription_count)
+            b->subscriptions[i] = b->subscriptions[--b->subscription_count];
+    }
+    struct gb_str out = {0};
+    gb_mqtt_encode_unsuback(&out, b->version, p->packet_id, gb_bytes(codes, count));
+    send_bytes(b, &out);
 }
 
 /* --- from the bridge --- */
@@ -387,8 +440,7 @@ static void handle_packet(struct sim_broker *b, struct sim_conn *c, const struct
         handle_subscribe(b, &p->subscribe);
         break;
     case GB_MQTT_UNSUBSCRIBE:
-        gb_mqtt_encode_unsuback(&out, b->version, p->subscribe.packet_id, gb_bytes("\0", 1));
-        send_bytes(b, &out);
+        handle_unsubscribe(b, &p->subscribe);
         break;
     case GB_MQTT_PINGREQ:
         gb_mqtt_encode_pingresp(&out);

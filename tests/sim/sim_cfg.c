@@ -1,7 +1,7 @@
 #include "sim/sim_world.h"
 
-/* Draws a whole configuration: half of the faults are absent in a usual seed, so that most seeds show
- * one or two kinds of trouble and some show all. */
+/* Draws a whole configuration: half of the faults are absent in a usual seed, so that most seeds
+ * show one or two kinds of trouble and some show all. */
 
 static int64_t between(struct sim_world *w, int64_t low, int64_t high)
 {
@@ -86,6 +86,7 @@ void sim_cfg_draw(struct sim_world *w)
     c->to_mqtt = one_in(w, 3);
     c->v5 = !one_in(w, 4);
     c->ephemeral = one_in(w, 12);
+    c->refilter = c->has_dlq && !c->ephemeral && one_in(w, 4);
     c->sender_qos = (uint8_t)between(w, 1, 2);
     c->keys = (uint8_t)(one_in(w, 3) ? 0 : between(w, 1, SIM_KEYS_MAX));
     c->messages = (uint32_t)between(w, 5, one_in(w, 4) ? 300 : 60);

@@ -23,6 +23,13 @@ static bool may_be_expired(const struct sim_world *w, const struct sim_message *
     return m->expires_at_ms > 0 && sim_wall_ms(w) + ahead_ms >= m->expires_at_ms;
 }
 
+/* Its filter was given up. What does not reach the bridge within the replay window is acknowledged
+ * and dropped as an orphan by rule (spec 03 §7 item 4, §8.3). */
+static bool may_be_orphan(const struct sim_world *w, const struct sim_message *m)
+{
+    return w->refiltered && m->key >= 2;
+}
+
 static uint64_t drops_seen(const struct sim_world *w)
 {
     return w->allowed_drops + (w->bridge == NULL ? 0 : sim_bridge_drops(w->bridge));
@@ -47,7 +54,7 @@ void sim_check_source_ack(struct sim_world *w, uint32_t message)
     struct sim_message *m = &w->messages[message];
     sim_trace(w, "source acked", message, m->qos);
     m->acked = true;
-    if (may_be_expired(w, m)) return;
+    if (may_be_expired(w, m) || may_be_orphan(w, m)) return;
     bool safe = true;
     for (uint8_t leg = 0; leg < sim_legs(&w->cfg); leg++)
         safe = safe && (m->dead_lettered[leg] || m->accepted[leg] > 0 || m->durable[leg]);
@@ -166,7 +173,7 @@ void sim_check_dead_lettered(struct sim_world *w, uint32_t message, uint8_t leg,
         if (leg == SIM_LEGS_MAX || leg == i) m->dead_lettered[i] = true;
     /* The simulated store's failures are transient: no message pays for them (decision 0005). */
     bool held = w->cfg.shared_outbox && leg == SIM_LEGS_MAX && m->qos > 0 && !w->cfg.ephemeral;
-    if (held && strcmp(code, "MESSAGE_EXPIRED") != 0)
+    if (held && strcmp(code, "MESSAGE_EXPIRED") != 0 && strcmp(code, "SUBSCRIPTION_REMOVED") != 0)
         sim_violate(w, "message %u was dead-lettered (%s) for a fault of the store", message, code);
 }
 
@@ -184,6 +191,7 @@ static bool message_done(const struct sim_world *w, const struct sim_message *m)
 {
     if (!m->queued || m->qos == 0 || w->cfg.ephemeral) return true;
     if (!m->acked) return false;
+    if (may_be_orphan(w, m) && !m->durable[0]) return true;
     for (size_t leg = 0; leg < sim_legs(&w->cfg); leg++)
         if (!leg_done(w, m, leg)) return false;
     return true;

@@ -3,8 +3,8 @@
 
 #include "sim/sim_world.h"
 
-/* The invariants, seen from outside of the bridge: the broker tells what was acknowledged, the store
- * what is durable, the destination what arrived (issue point 12).
+/* The invariants, seen from outside of the bridge: the broker tells what was acknowledged, the
+ * store what is durable, the destination what arrived (issue point 12).
  * Owns:   nothing.
  * Thread: one.
  * Errors: sim_violate. */

@@ -4,8 +4,8 @@
 #include "ports/receiver.h"
 #include "sim/sim_world.h"
 
-/* Between the session's receiver and the route: counts what becomes of each delivery, checks that it
- * is settled exactly once, and plants faults at the receiver port.
+/* Between the session's receiver and the route: counts what becomes of each delivery, checks that
+ * it is settled exactly once, and plants faults at the receiver port.
  * Owns:   its deliveries, each until it is settled.
  * Thread: one.
  * Errors: sim_violate. */

@@ -121,7 +121,9 @@ static void trouble_due(struct gb_timer *t)
 {
     struct sim_world *w = GB_CONTAINER_OF(t, struct sim_world, trouble);
     const struct sim_cfg *c = &w->cfg;
-    if (w->now_ns >= (uint64_t)c->faults_until_ns && w->published == c->messages) {
+    bool refilter_due = c->refilter && !w->refiltered && w->published > c->messages / 2;
+    if (refilter_due && w->bridge != NULL && !w->bridge->dead) sim_bridge_stop(w->bridge);
+    if (w->now_ns >= (uint64_t)c->faults_until_ns && w->published == c->messages && !refilter_due) {
         sim_trace(w, "healed", 0, 0);
         w->healed = true;
         if (w->bridge != NULL) w->bridge->steps_to_crash = 0;
@@ -148,6 +150,7 @@ static void restart_due(struct gb_timer *t)
 {
     struct sim_world *w = GB_CONTAINER_OF(t, struct sim_world, restart);
     w->starts++;
+    if (w->cfg.refilter && w->published > w->cfg.messages / 2) w->refiltered = true;
     sim_trace(w, "process starts", w->starts, 0);
     w->bridge = sim_bridge_new(w);
 }
@@ -215,7 +218,8 @@ static void tear_down(struct sim_world *w)
     free(w->rows);
 }
 
-/* One moment: the world's events, then the process's turn. False: nothing will ever happen again. */
+/* One moment: the world's events, then the process's turn. False: nothing will ever happen
+ * again. */
 static bool step(struct sim_world *w)
 {
     uint64_t next_ns = gb_reactor_next_ns(w->reactor);

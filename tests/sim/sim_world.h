@@ -6,9 +6,10 @@
 #include "base/op.h"
 #include "domain/policy.h"
 
-/* The world around a simulated bridge: one seed draws the configuration, the faults and every delay.
- * Time jumps from event to event. The world outlives the bridge's crashes: broker, stores and
- * destination are here. What the checkers (sim_check.h) know comes from these, never from the bridge.
+/* The world around a simulated bridge: one seed draws the configuration, the faults and every
+ * delay. Time jumps from event to event. The world outlives the bridge's crashes: broker, stores
+ * and destination are here. What the checkers (sim_check.h) know comes from these, never from the
+ * bridge.
  * Owns:   everything in it.
  * Thread: one.
  * Errors: a broken invariant is kept in `violation` and ends the run; it is never printed here. */
@@ -57,6 +58,7 @@ struct sim_row { /* in the order of becoming durable */
 
 struct sim_cfg { /* drawn from the seed; constant over all restarts */
     bool shared_outbox, fan_out, same_partition, has_dlq, to_mqtt, v5, ephemeral;
+    bool refilter; /* a later process has other subscriptions (spec 03 §8) */
     bool drop_permanent, drop_expired;
     uint8_t sender_qos;
     uint8_t keys; /* 0 = no ordering keys */
@@ -107,6 +109,7 @@ struct sim_world {
     struct sim_dlq *dlq;
     struct sim_bridge *bridge; /* NULL while the process is down */
     uint32_t starts, crashes, graceful_stops;
+    bool refiltered; /* processes that start from now on have the other subscriptions */
     uint32_t accepted_total;
     struct gb_timer publish, trouble, restart;
     uint64_t store_full_until_ns;
