@@ -50,6 +50,7 @@ static struct gb_err build_sqs(struct gb_runtime *r, struct gb_built_sender *b)
         .id = b->bp->id,
         .queue_url = s->queue.queue_url,
         .queue_name = s->queue.queue_name,
+        .profile = s->queue.profile,
         .region = s->queue.region,
         .endpoint = s->queue.endpoint,
         .batch_size = (uint32_t)s->batch_size.value,
