@@ -290,16 +290,19 @@ static void db_free(struct gb_sqlite_db *db)
     free(db);
 }
 
+/* NULL: nobody shares it (`:memory:`), or has it open (its directory does not exist). */
+static struct gb_err identify(const char *path, char **out)
+{
+    *out = NULL;
+    return strcmp(path, ":memory:") == 0 ? gb_ok() : gb_sqlite_file_identity(path, out);
+}
+
 static struct gb_err db_new(struct gb_sqlite_pool *pool, const struct gb_sqlite_user_cfg *cfg,
-                            char *identity, struct gb_sqlite_db **out)
+                            struct gb_sqlite_db **out)
 {
     struct gb_sqlite_db *db = calloc(1, sizeof *db);
-    if (db == NULL) {
-        free(identity);
-        return gb_err_no_memory("an SQLite database");
-    }
+    if (db == NULL) return gb_err_no_memory("an SQLite database");
     db->pool = pool;
-    db->identity = identity;
     db->path = gb_strdup(cfg->path);
     gb_list_init(&db->queue);
     db->flush.run = start_batch;
@@ -309,6 +312,8 @@ static struct gb_err db_new(struct gb_sqlite_pool *pool, const struct gb_sqlite_
     err = gb_timer_init(&db->timer, gb_loop_reactor(pool->cfg.loop), deadline_passed);
     if (gb_failed(err)) goto fail;
     err = gb_sqlite_open(db->path, cfg->strict, &db->connection);
+    if (gb_failed(err)) goto fail;
+    err = identify(db->path, &db->identity); /* now, for opening may have made the directory */
     if (gb_failed(err)) goto fail;
     db->tx.sql = db->connection.sql;
     db->tx.path = db->path;
@@ -331,10 +336,10 @@ static struct gb_err add_role(struct gb_sqlite_db *db, const struct gb_sqlite_us
 }
 
 static struct gb_err db_open(struct gb_sqlite_pool *pool, const struct gb_sqlite_user_cfg *cfg,
-                             char *identity, struct gb_sqlite_db **out)
+                             struct gb_sqlite_db **out)
 {
     struct gb_sqlite_db *db = NULL;
-    struct gb_err err = db_new(pool, cfg, identity, &db);
+    struct gb_err err = db_new(pool, cfg, &db);
     if (gb_failed(err)) return err;
     err = add_role(db, cfg);
     if (!gb_failed(err)) err = gb_worker_new(pool->cfg.loop, "gb-sqlite", &db->worker);
@@ -423,16 +428,12 @@ static struct gb_sqlite_db *find_db(const struct gb_sqlite_pool *pool, const cha
 struct gb_err gb_sqlite_user_open(struct gb_sqlite_pool *pool, const struct gb_sqlite_user_cfg *cfg,
                                   struct gb_sqlite_user *user)
 {
-    /* A directory that does not exist yet has no identity and nobody who has it open. */
-    char *identity = strcmp(cfg->path, ":memory:") == 0 ? NULL : gb_sqlite_file_identity(cfg->path);
+    char *identity = NULL;
+    struct gb_err err = identify(cfg->path, &identity);
+    if (gb_failed(err)) return err;
     struct gb_sqlite_db *db = identity == NULL ? NULL : find_db(pool, identity);
-    struct gb_err err;
-    if (db == NULL) {
-        err = db_open(pool, cfg, identity, &db);
-    } else {
-        free(identity);
-        err = db_join(db, cfg);
-    }
+    free(identity);
+    err = db == NULL ? db_open(pool, cfg, &db) : db_join(db, cfg);
     if (gb_failed(err)) return err;
     db->users++;
     const char *role = gb_sqlite_role_name(cfg->role);

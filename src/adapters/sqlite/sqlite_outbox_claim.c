@@ -227,7 +227,11 @@ static bool mark_rows(struct claim *c)
         gb_sqlite_bind_int(stmt, 5, r->first_attempted_at_ms);
         gb_sqlite_bind_int(stmt, 6, r->replay_count);
         if (!gb_sqlite_run(c->tx, stmt)) return false;
-        GB_ASSERT(sqlite3_changes(c->tx->sql) == 1); /* read in this very transaction */
+        if (sqlite3_changes(c->tx->sql) == 1) continue;
+        /* Read in this very transaction: only a trigger of somebody else's can have stopped it. */
+        gb_sqlite_fault(c->tx, gb_err(GB_UNAVAILABLE, "sqlite %s: outbox row %lld can't be claimed",
+                                      c->tx->path, (long long)c->rowids[i]));
+        return false;
     }
     return true;
 }

@@ -263,18 +263,19 @@ void gb_sqlite_file_release(struct gb_sqlite_file *file)
     *file = (struct gb_sqlite_file){0};
 }
 
-char *gb_sqlite_file_identity(const char *path)
+struct gb_err gb_sqlite_file_identity(const char *path, char **out)
 {
+    *out = NULL;
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     char *folder = slash == NULL   ? gb_strdup(".")
                    : slash == path ? gb_strdup("/")
                                    : gb_bytes_dup(gb_bytes(path, (size_t)(slash - path)));
-    if (folder == NULL) return NULL;
+    if (folder == NULL) return gb_err_no_memory("a path");
     char *real = realpath(folder, NULL);
     free(folder);
-    if (real == NULL) return NULL;
-    char *identity = gb_asprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    if (real == NULL) return errno == ENOMEM ? gb_err_no_memory("a path") : gb_ok();
+    *out = gb_asprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
     free(real);
-    return identity;
+    return *out == NULL ? gb_err_no_memory("a path") : gb_ok();
 }

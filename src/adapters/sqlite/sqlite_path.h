@@ -29,8 +29,8 @@ struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sq
  * checked. */
 struct gb_err gb_sqlite_file_recheck(const char *path, const struct gb_sqlite_file *file);
 void gb_sqlite_file_release(struct gb_sqlite_file *file);
-/* Two spellings of one file give one text: the real directory plus the name. malloc'd; NULL: no
- * memory, or the directory does not exist. */
-char *gb_sqlite_file_identity(const char *path);
+/* Two spellings of one file give one text: the real directory plus the name. malloc'd; NULL: the
+ * directory does not exist. */
+struct gb_err gb_sqlite_file_identity(const char *path, char **out);
 
 #endif
