@@ -101,7 +101,7 @@ class Broker:
         config = self.folder / "mosquitto.conf"
         config.write_text(f"listener {self.port} 127.0.0.1\n{self.listener}\nallow_anonymous true\nuser root\n"
                           f"persistence true\npersistence_location {self.folder}/data/\n"
-                          f"max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages 0\n{self.extra}\n")
+                          f"max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages 100\n{self.extra}\n")
         self.process = Process("mosquitto", [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(config)],
                                self.folder / "mosquitto.log")
         wait_until(lambda: is_listening(self.port), 10, "mosquitto listens")

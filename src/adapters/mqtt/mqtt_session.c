@@ -6,7 +6,8 @@
 #include "adapters/mqtt/mqtt_session_parts.h"
 #include "base/duration.h"
 
-/* The life of a session: history, attempts, penalties, recycles, stop (spec 03 §4, §5.4, §7 item 3). */
+/* The life of a session: history, attempts, penalties, recycles, stop (spec 03 §4, §5.4, §7 item
+ * 3). */
 
 enum { DISCONNECT_NORMAL = 0 };
 static const uint64_t stable_ns =
@@ -131,7 +132,8 @@ static void connect_now(struct gb_mqtt_session *s)
         timeout_ns = s->cfg.connect_timeout_ns;
     const struct gb_mqtt_endpoint *e = &s->endpoints[s->endpoint_next];
     s->endpoint_next = (s->endpoint_next + 1) % s->cfg.url_count;
-    /* clean_start wipes the backlog once per process start; a reconnect of this process resumes (spec 03 §2). */
+    /* clean_start wipes the backlog once per process start; a reconnect of this process resumes
+     * (spec 03 §2). */
     bool clean = !is_durable(s) || (s->cfg.clean_start && s->epoch == 0);
     gb_mqtt_link_open(&s->link, e, clean, now_of(s) + (uint64_t)timeout_ns);
 }
@@ -274,6 +276,8 @@ static void link_up(void *arg, const struct gb_mqtt_connack *ack)
            gb_lf_int("epoch", (int64_t)s->epoch),
            gb_lf_bool("session_present", ack->session_present));
     gb_str_clear(&s->orphan_topic);
+    s->excess = false;
+    s->excess_told = false;
     gb_mqtt_acks_reset(&s->acks, ack->session_present && is_durable(s));
     gb_mqtt_inbound_connected(s->inbound);
     check_resumed(s, ack->session_present);
@@ -305,7 +309,8 @@ static void close_for_recycle(struct gb_mqtt_session *s)
                        gb_err(GB_CONNECTION_LOST, "the session is recycled"));
 }
 
-/* Stops ingress, waits for what the route has accepted, then replaces the connection (spec 03 §5.4). */
+/* Stops ingress, waits for what the route has accepted, then replaces the connection (spec 03
+ * §5.4). */
 static void start_recycle(struct gb_mqtt_session *s)
 {
     set_state(s, GB_MQTT_S_DRAINING);
@@ -364,13 +369,15 @@ static void reconcile_changed(void *arg)
     if (s->recovery_running) {
         s->recovery_running = false;
         s->recovery_ended_ns = now_of(s);
-        online_timer(s); /* what was handed back on this connection already waits for the next one */
+        /* what was handed back on this connection already waits for the next one */
+        online_timer(s);
     }
 }
 
 /* --- the timer -------------------------------------------------------------------------------- */
 
-/* Online it waits for the end of the reject penalty and for the next recovery, whichever comes first. */
+/* Online it waits for the end of the reject penalty and for the next recovery, whichever comes
+ * first. */
 static void online_timer(struct gb_mqtt_session *s)
 {
     if (s->state != GB_MQTT_S_ONLINE) return;
@@ -543,6 +550,17 @@ static void flush(void *arg)
     gb_mqtt_link_flush(&s->link);
 }
 
+/* What was left with the broker comes with a new connection, once the old one owes nothing. */
+static void acknowledged(void *arg)
+{
+    struct gb_mqtt_session *s = arg;
+    gb_mqtt_link_flush(&s->link);
+    if (!s->excess || s->state != GB_MQTT_S_ONLINE || gb_mqtt_acks_unsettled(&s->acks) > 0) return;
+    gb_mqtt_link_close(&s->link, DISCONNECT_NORMAL, GB_MQTT_DOWN_CLOSED,
+                       gb_err(GB_CONNECTION_LOST,
+                              "fetching the messages that the broker sent beyond the window"));
+}
+
 static const struct gb_mqtt_link_events link_events = {
     .up = link_up,
     .packet = gb_mqtt_session_packet,
@@ -572,7 +590,7 @@ static struct gb_err build_parts(struct gb_mqtt_session *s)
     };
     err = gb_mqtt_link_init(&s->link, &link);
     if (gb_failed(err)) return err;
-    err = gb_mqtt_acks_init(&s->acks, s->cfg.receive_maximum);
+    err = gb_mqtt_acks_init(&s->acks);
     if (gb_failed(err)) return err;
     err = gb_mqtt_reconcile_new(&s->cfg, s->identity, &reconcile_events, s, &s->reconcile);
     if (gb_failed(err)) return err;
@@ -591,7 +609,7 @@ static struct gb_err build_parts(struct gb_mqtt_session *s)
         .acks = &s->acks,
         .reconcile = s->reconcile,
         .tx = &s->link.tx,
-        .flush = flush,
+        .flush = acknowledged,
         .recycle = inbound_recycle,
         .orphan = gb_mqtt_session_orphan,
         .drained = inbound_drained,

@@ -4,29 +4,53 @@
 
 /* Packets of the broker on their way in, SUBSCRIBE and UNSUBSCRIBE on their way out. */
 
-static const char *window_hint(const struct gb_mqtt_session *s)
+enum { EXCESS_BYTES_MAX = 64 * 1024 * 1024, MESSAGE_OVERHEAD = 512 };
+
+/* Some brokers send more than the receive maximum: mosquitto 2.0.11 answers each acknowledgement with up to twenty
+ * queued messages. Refusing that would never end, for they do it again on the next connection. */
+static bool may_take(struct gb_mqtt_session *s, size_t size)
 {
-    return s->cfg.version == GB_MQTT_V5 ? "the broker ignores our receive maximum"
-                                        : "raise receive_maximum to the broker's in-flight limit";
+    if (s->excess) return false;
+    if (gb_mqtt_acks_unsettled(&s->acks) < s->cfg.receive_maximum) return true;
+    if (!s->excess_told)
+        GB_LOG(GB_LOG_WARN,
+               "the broker sends more than receive_maximum; what fits in memory is taken, the rest is left unacknowledged "
+               "and fetched again",
+               gb_lf_str("session_id", s->cfg.id),
+               gb_lf_int("receive_maximum", s->cfg.receive_maximum));
+    s->excess_told = true;
+    size_t limit = s->cfg.excess_bytes_max == 0 ? EXCESS_BYTES_MAX : s->cfg.excess_bytes_max;
+    return gb_mqtt_inbound_bytes(s->inbound) + size <= limit;
 }
 
-/* Registers a QoS 1/2 message in the window; false: it is no new message, or the connection ends. */
+/* A broker that counts badly is told so in the log long before it is refused. */
+static void note_overrun(struct gb_mqtt_session *s)
+{
+    uint64_t suppressed = 0;
+    if (gb_mqtt_acks_unsettled(&s->acks) <= s->cfg.receive_maximum) {
+        return;
+    }
+    if (gb_log_allow(&s->overrun_limit, gb_reactor_now_ns(s->cfg.reactor),
+                     60 * UINT64_C(1000000000), &suppressed)) {
+        GB_LOG(GB_LOG_WARN, "the broker exceeds receive_maximum; up to twice as many are borne",
+               gb_lf_str("session_id", s->cfg.id),
+               gb_lf_int("receive_maximum", s->cfg.receive_maximum));
+    }
+}
+
+/* Registers a QoS 1/2 message in the window; false: it is no new message, or the connection
+ * ends. */
 static bool receive(struct gb_mqtt_session *s, uint8_t qos, uint16_t packet_id, uint64_t *seq)
 {
     switch (gb_mqtt_acks_receive(&s->acks, packet_id, qos, seq, &s->link.tx)) {
-    case GB_MQTT_RECEIVE_NEW:
-        return true;
-    case GB_MQTT_RECEIVE_DUPLICATE:
-        gb_mqtt_link_flush(&s->link);
-        return false;
-    case GB_MQTT_RECEIVE_RESENT:
-        return false;
-    case GB_MQTT_RECEIVE_OVERFLOW:
-        break;
+    case GB_MQTT_RECEIVE_NEW: note_overrun(s); return true;
+    case GB_MQTT_RECEIVE_DUPLICATE: gb_mqtt_link_flush(&s->link); return false;
+    case GB_MQTT_RECEIVE_RESENT: return false;
+    case GB_MQTT_RECEIVE_OVERFLOW: break;
     }
     gb_mqtt_session_reject(s, GB_MQTT_RECEIVE_MAXIMUM_EXCEEDED,
                            gb_err(GB_PROTOCOL_ERROR, "more than %u unacknowledged messages: %s",
-                                  s->cfg.receive_maximum, window_hint(s)));
+                                  gb_mqtt_session_window(s), window_hint(s)));
     return false;
 }
 
@@ -55,7 +79,8 @@ static void drop_poison(struct gb_mqtt_session *s, const char *class_name, uint8
 static void handle_publish(struct gb_mqtt_session *s, const struct gb_mqtt_publish *p)
 {
     uint64_t seq = 0;
-    if (p->qos > 0 && !receive(s, p->qos, p->packet_id, &seq)) return;
+    size_t size = p->topic.size + p->payload.size + MESSAGE_OVERHEAD;
+    if (p->qos > 0 && !receive(s, p->qos, p->packet_id, size, &seq)) return;
     const struct gb_mqtt_ingress ingress = {
         .version = s->cfg.version,
         .content_hash = s->cfg.content_hash_id,
@@ -82,6 +107,7 @@ static void handle_publish(struct gb_mqtt_session *s, const struct gb_mqtt_publi
                                            .topic = p->topic,
                                            .derived = built.derived,
                                            .seq = seq,
+                                           .size = size,
                                            .qos = p->qos,
                                        });
 }
@@ -132,11 +158,12 @@ void gb_mqtt_session_oversized(void *arg, uint8_t qos, uint16_t packet_id)
 {
     struct gb_mqtt_session *s = arg;
     uint64_t seq = 0;
-    if (qos > 0 && !receive(s, qos, packet_id, &seq)) return;
+    if (qos > 0 && !receive(s, qos, packet_id, MESSAGE_OVERHEAD, &seq)) return;
     drop_poison(s, "payload", qos, seq);
 }
 
-/* Retain Handling 1 for durable sessions, 0 for ephemeral ones; No Local never on shared filters (spec 03 §7, §10). */
+/* Retain Handling 1 for durable sessions, 0 for ephemeral ones; No Local never on shared filters
+ * (spec 03 §7, §10). */
 void gb_mqtt_session_subscribe(void *arg, uint16_t id, const struct gb_mqtt_subscription *subs,
                                size_t count)
 {
@@ -163,9 +190,9 @@ void gb_mqtt_session_unsubscribe(void *arg, uint16_t id, const struct gb_mqtt_su
     gb_mqtt_link_flush(&s->link);
 }
 
-/* An ephemeral session got a message of a filter that nobody wanted: this exact topic is unsubscribed
- * (spec 03 §7 item 4), once as long as it is the one that comes. The answer's id is outside of the
- * reconcile's range and is ignored. */
+/* An ephemeral session got a message of a filter that nobody wanted: this exact topic is
+ * unsubscribed (spec 03 §7 item 4), once as long as it is the one that comes. The answer's id is
+ * outside of the reconcile's range and is ignored. */
 void gb_mqtt_session_orphan(void *arg, struct gb_bytes topic)
 {
     struct gb_mqtt_session *s = arg;
