@@ -3,11 +3,12 @@
 
 #include "base/str.h"
 
-/* Small blocking file reads for start-up and credential refresh (documents, PEM, token files), and environment.
+/* Small blocking file reads for start-up and credential refresh (documents, PEM, token files), and
+ * environment.
  * Owns:   gb_file_read appends to the caller's buffer.
  * Thread: any; blocking: not on the message path.
- * Errors: GB_NOT_FOUND, GB_NOT_AUTHORIZED (access denied), GB_PAYLOAD_TOO_LARGE (above size_max), GB_UNAVAILABLE;
- *         each names the path and the cause. */
+ * Errors: GB_NOT_FOUND, GB_NOT_AUTHORIZED (access denied), GB_PAYLOAD_TOO_LARGE (above size_max),
+ *         GB_UNAVAILABLE; each names the path and the cause. */
 struct gb_err gb_file_read(const char *path, size_t size_max, struct gb_str *out);
 /* NULL when unset or empty. The pointer is the process's own: copy what you keep. */
 const char *gb_env(const char *name);

@@ -4,14 +4,16 @@
 #include "base/op.h"
 #include "base/str.h"
 
-/* HTTP client: one request, one answer, bodies in memory with limits (io/http_curl.c on libcurl multi; a fake in
- * tests). Keep-alive connections are pooled per client.
- * Owns:   request strings are borrowed until `done`; the answer belongs to the request struct and is released by
- *         gb_http_deinit (which keeps nothing). A body is moved in with gb_str and freed by gb_http_deinit.
+/* HTTP client: one request, one answer, bodies in memory with limits (io/http_curl.c on libcurl
+ * multi; a fake in tests). Keep-alive connections are pooled per client.
+ * Owns:   request strings are borrowed until `done`; the answer belongs to the request struct and
+ *         is released by gb_http_deinit (which keeps nothing). A body is moved in with gb_str and
+ *         freed by gb_http_deinit.
  * Thread: loop thread only.
- * Errors: GB_TIMEOUT at op.deadline_ns, GB_CONNECTION_LOST (connect, DNS, TLS, reset), GB_PAYLOAD_TOO_LARGE (answer
- *         above the limit), GB_INVALID_CONFIG (URL, method, header or CA file that can't be used), GB_UNAVAILABLE (out of
- *         memory), GB_CANCELLED. Any HTTP status is GB_OK. */
+ * Errors: GB_TIMEOUT at op.deadline_ns, GB_CONNECTION_LOST (connect, DNS, TLS, reset),
+ *         GB_PAYLOAD_TOO_LARGE (answer above the limit), GB_INVALID_CONFIG (URL, method, header or
+ *         CA file that can't be used), GB_UNAVAILABLE (out of memory), GB_CANCELLED. Any HTTP
+ *         status is GB_OK. */
 struct gb_http_header {
     const char *name;
     const char *value;

@@ -4,8 +4,8 @@
 #include "io/http.h"
 #include "io/loop.h"
 
-/* The HTTP client on libcurl multi (io/http.h has the contract): HTTP/1.1, TLS >= 1.2, no redirects; proxies from the
- * environment as libcurl reads them.
+/* The HTTP client on libcurl multi (io/http.h has the contract): HTTP/1.1, TLS >= 1.2, no
+ * redirects; proxies from the environment as libcurl reads them.
  * Owns:   a gb_http made here is freed by its close operation; the cfg is copied.
  * Thread: loop thread only.
  * Errors: GB_UNAVAILABLE (out of memory, libcurl without TLS). */

@@ -41,7 +41,8 @@ struct gb_err gb_transfer_prepare(struct gb_transfer *t, struct gb_http_request 
                                   const struct gb_http_curl_cfg *cfg);
 /* The outcome of the transfer that ended with `code`; sets the request's status. */
 struct gb_err gb_transfer_outcome(struct gb_transfer *t, CURLcode code);
-/* An error text about the request: method, scheme, host and port, never user info, path or query. */
+/* An error text about the request: method, scheme, host and port, never user info, path or
+ * query. */
 struct gb_err gb_transfer_err(const struct gb_http_request *q, enum gb_code code, const char *why);
 
 #endif

@@ -245,8 +245,8 @@ static void start_attempt_timer(struct tcp *t)
     if (t->deadline_ns == 0) return;
     uint64_t now_ns = gb_reactor_now_ns(t->net->reactor);
     uint64_t left_ns = t->deadline_ns > now_ns ? t->deadline_ns - now_ns : 0;
-    uint64_t count = 0;
-    for (const struct addrinfo *a = t->address; a != NULL; a = a->ai_next) count++;
+    uint64_t count = 1;
+    for (const struct addrinfo *a = t->address->ai_next; a != NULL; a = a->ai_next) count++;
     gb_timer_start(&t->timer, now_ns + left_ns / count);
 }
 

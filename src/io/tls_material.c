@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include "base/assert.h"
 #include "base/digest.h"
 #include "io/file.h"
 #include "io/net_uv.h"
@@ -128,12 +129,14 @@ static struct gb_err use_pair(SSL_CTX *ctx, const struct gb_tls_cfg *cfg)
     bool pem_pair = cfg->cert_pem != NULL && cfg->key_pem != NULL;
     const char *cert_pem = pem_pair ? cfg->cert_pem : NULL;
     const char *key_pem = pem_pair ? cfg->key_pem : NULL;
-    if (!pem_pair && (cfg->cert_pem != NULL || cfg->key_pem != NULL))
+    if (!pem_pair && (cfg->cert_pem != NULL || cfg->key_pem != NULL)) {
         return gb_err(GB_INVALID_CONFIG,
                       "tls.cert_pem and tls.key_pem come together or not at all");
-    if (!pem_pair && (cfg->cert_file != NULL) != (cfg->key_file != NULL))
+    }
+    if (!pem_pair && (cfg->cert_file != NULL) != (cfg->key_file != NULL)) {
         return gb_err(GB_INVALID_CONFIG,
                       "tls.cert_file and tls.key_file come together or not at all");
+    }
     if (!pem_pair && cfg->cert_file == NULL) return gb_ok();
     struct pem cert = {0}, key = {0};
     struct gb_err err = load(&cert, "tls.cert_pem", cert_pem, "tls.cert_file", cfg->cert_file);
@@ -149,7 +152,8 @@ struct gb_err gb_tls_context_new(const struct gb_tls_cfg *cfg, SSL_CTX **out)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     if (ctx == NULL) return gb_err_no_memory("TLS context");
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    long rc = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    GB_ASSERT(rc == 1); /* it refuses unknown versions only */
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
     bool verify = cfg == NULL || !cfg->insecure_skip_verify;

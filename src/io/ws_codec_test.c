@@ -125,7 +125,7 @@ static void trace_of(struct gb_bytes input, size_t step, char out[TRACE_MAX])
             if (gb_failed(err)) {
                 assert_int_equal(err.code, GB_CONNECTION_LOST);
                 gb_str_appendf(&trace, "!%s", err.message + strlen("WebSocket frame: "));
-                snprintf(out, TRACE_MAX, "%s", trace.data);
+                (void)snprintf(out, TRACE_MAX, "%s", trace.data);
                 gb_str_deinit(&trace);
                 return;
             }
@@ -140,7 +140,7 @@ static void trace_of(struct gb_bytes input, size_t step, char out[TRACE_MAX])
         } while (event != GB_WS_NEED_MORE);
         assert_int_equal(piece.size, 0);
     }
-    snprintf(out, TRACE_MAX, "%s", trace.data);
+    (void)snprintf(out, TRACE_MAX, "%s", trace.data);
     gb_str_deinit(&trace);
 }
 

@@ -127,7 +127,7 @@ static void signal_reaches_the_loop(void **state)
     struct fixture *f = *state;
     struct gb_signal *s = NULL;
     assert_int_equal(gb_signal_new(f->loop, SIGUSR1, stop_at_signal, f, &s).code, GB_OK);
-    raise(SIGUSR1);
+    assert_int_equal(raise(SIGUSR1), 0);
     gb_loop_run(f->loop);
     assert_int_equal(f->callbacks, SIGUSR1);
     gb_signal_free(s);

@@ -10,7 +10,8 @@
 
 #include "contract/net_fixture.h"
 
-/* The network's contract over each transport: bytes, ends, cuts, close, back-pressure, deadlines. */
+/* The network's contract over each transport: bytes, ends, cuts, close, back-pressure,
+ * deadlines. */
 
 struct transport {
     const char *name;
@@ -139,7 +140,7 @@ static void close_works_in_any_state(void **state)
                                                 GB_NET_CLOSE_IN_CONNECTED, GB_NET_CLOSE_IN_DATA};
     static const uint64_t flush_ns[] = {0, GB_SEC};
     for (size_t i = 0; i < sizeof when / sizeof when[0]; i++) {
-        for (size_t t = 0; t < 2 * TRANSPORTS; t++) {
+        for (size_t t = 0; t < (size_t)2 * TRANSPORTS; t++) {
             print_message("row: %zu, ", i);
             set_up(&transports[t / 2], say_and_cut);
             gb_net.close_at = when[i];

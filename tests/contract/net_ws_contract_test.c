@@ -11,7 +11,8 @@
 #include "contract/net_fixture.h"
 #include "io/ws_codec.h"
 
-/* What the WebSocket layer does with a peer that refuses, breaks the rules, pings or says goodbye. */
+/* What the WebSocket layer does with a peer that refuses, breaks the rules, pings or says
+ * goodbye. */
 
 static bool read_request(struct gb_peer_conn *c)
 {
