@@ -65,7 +65,7 @@ enum gb_code {
 #define GB_CODE_ENUM(name, class_suffix) GB_##name,
     GB_CODES(GB_CODE_ENUM)
 #undef GB_CODE_ENUM
-    GB_CODE_COUNT,
+        GB_CODE_COUNT,
 };
 
 enum { GB_ERR_MESSAGE_MAX = 232 };

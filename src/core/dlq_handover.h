@@ -4,12 +4,13 @@
 #include "base/metrics.h"
 #include "ports/dlq.h"
 
-/* Synchronous hand-over of one entry (spec 02 §10): up to 3 tries, waits 500 ms doubling up to 5 s, 10 s in all.
- * A duplicate is success (`DLQDuplicateSuppressed`). Counts DLQEntries (route_id, category word), DLQWriteFailures,
- * DLQWriteHold.
+/* Synchronous hand-over of one entry (spec 02 §10): up to 3 tries, waits 500 ms doubling up to 5 s,
+ * 10 s in all. A duplicate is success (`DLQDuplicateSuppressed`). Counts DLQEntries (route_id,
+ * category word), DLQWriteFailures, DLQWriteHold.
  * Owns:   the struct is embedded by the caller; `entry` is taken over and freed when done.
  * Thread: loop thread only.
- * Errors: op.result: GB_OK when the store confirmed; otherwise the last store error, GB_TIMEOUT, GB_CANCELLED. */
+ * Errors: op.result: GB_OK when the store confirmed; otherwise the last store error, GB_TIMEOUT,
+ *         GB_CANCELLED. */
 struct gb_dlq_handover {
     struct gb_op op;
     /* private */
@@ -31,7 +32,7 @@ struct gb_dlq_handover_cfg {
 };
 void gb_dlq_handover_start(struct gb_dlq_handover *h, const struct gb_dlq_handover_cfg *cfg,
                            struct gb_dlq_entry *take_entry, gb_done_fn *done, void *arg);
-void gb_dlq_handover_deinit(
-    struct gb_dlq_handover *h); /* only when not pending; accepts zeroed memory */
+/* Only when not pending; accepts zeroed memory. */
+void gb_dlq_handover_deinit(struct gb_dlq_handover *h);
 
 #endif

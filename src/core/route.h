@@ -9,21 +9,23 @@
 #include "ports/receiver.h"
 #include "ports/sender.h"
 
-/* One route: takes deliveries from its receiver, runs the pipeline of spec 02 §3 (sanitise, expiry, resolve,
- * dispatch, settle exactly once) as direct_hold (§6) or as the ingress side of shared_outbox (§7.1).
- * Owns:   its deliveries in flight (a fixed pool of policy.max_in_flight); borrows everything in the configuration
- *         until it is freed; strings are copied.
+/* One route: takes deliveries from its receiver, runs the pipeline of spec 02 §3 (sanitise, expiry,
+ * resolve, dispatch, settle exactly once) as direct_hold (§6) or as the ingress side of
+ * shared_outbox (§7.1).
+ * Owns:   its deliveries in flight (a fixed pool of policy.max_in_flight); borrows everything in
+ *         the configuration until it is freed; strings are copied.
  * Thread: loop thread only.
- * Errors: gb_route_new: GB_UNAVAILABLE, GB_INVALID_CONFIG (no outbox for shared_outbox, no binding). */
+ * Errors: gb_route_new: GB_UNAVAILABLE, GB_INVALID_CONFIG (no outbox for shared_outbox, no
+ *         binding). */
 struct gb_route;
 
 struct gb_route_binding {
     const char *id;
     struct gb_sender *sender;
     const char *address; /* template (domain/address.h) */
-    const char
-        *session_id; /* effective session (spec 02 §2.4), NULL or "": partition BINDING#<id> */
-    bool mqtt;       /* destination rule of spec 02 §8.3 for the expanded address */
+    /* Effective session (spec 02 §2.4), NULL or "": partition BINDING#<id>. */
+    const char *session_id;
+    bool mqtt; /* destination rule of spec 02 §8.3 for the expanded address */
 };
 struct gb_route_cfg {
     const char *id;
@@ -54,9 +56,9 @@ struct gb_route_state {
 
 struct gb_err gb_route_new(const struct gb_route_cfg *cfg, struct gb_route **out);
 void gb_route_start(struct gb_route *r); /* starts the receiver with this route as its sink */
-/* Stops intake at once; deliveries in flight settle until op.deadline_ns, then the rest is cancelled and stays
- * unsettled at the source (cancellation rule). Completes when nothing is in flight: GB_OK when all settled,
- * GB_TIMEOUT when something had to be cancelled. */
+/* Stops intake at once; deliveries in flight settle until op.deadline_ns, then the rest is
+ * cancelled and stays unsettled at the source (cancellation rule). Completes when nothing is in
+ * flight: GB_OK when all settled, GB_TIMEOUT when something had to be cancelled. */
 void gb_route_stop(struct gb_route *r, struct gb_op *op, gb_done_fn *done, void *arg);
 void gb_route_free(struct gb_route *r); /* never started, or stop completed; NULL ok */
 void gb_route_get_state(const struct gb_route *r, struct gb_route_state *out);

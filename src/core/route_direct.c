@@ -9,8 +9,8 @@
 static void start_send(struct gb_flight *f);
 static void send_done(struct gb_op *op, void *arg);
 
-/* Spec 02 §6.1: the sender ignores its deadline. A result that arrives together with the ceiling wins: its op is
- * finished, only `done` is still to run. */
+/* Spec 02 §6.1: the sender ignores its deadline. A result that arrives together with the ceiling
+ * wins: its op is finished, only `done` is still to run. */
 static void ceiling_reached(struct gb_timer *t)
 {
     struct gb_flight *f = GB_CONTAINER_OF(t, struct gb_flight, timer);

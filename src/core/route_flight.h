@@ -2,6 +2,7 @@
 #define GB_CORE_ROUTE_FLIGHT_H
 
 #include "base/id.h"
+#include "base/log.h"
 #include "core/dlq_handover.h"
 #include "core/route.h"
 

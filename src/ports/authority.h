@@ -3,7 +3,8 @@
 
 #include "domain/token.h"
 
-/* Who may drain a partition: a lease (cluster) or the local token of a standalone bridge (spec 02 §2.4).
+/* Who may drain a partition: a lease (cluster) or the local token of a standalone bridge (spec 02
+ * §2.4).
  * Owns:   the token's owner text is valid while the authority lives.
  * Thread: loop thread only.
  * Errors: false = no authority at present (spec 02 §7.3 item 2). */

@@ -5,10 +5,11 @@
 #include "domain/dlq_entry.h"
 
 /* Dead-letter store (spec 05 §3).
- * Owns:   requests and what they borrow belong to the caller until `done`; entries handed out belong to the caller.
+ * Owns:   requests and what they borrow belong to the caller until `done`; entries handed out
+ *         belong to the caller.
  * Thread: loop thread only.
- * Errors: write: GB_DUPLICATE_RECORD (id exists, row untouched); get: GB_NOT_FOUND; GB_UNAVAILABLE, GB_TIMEOUT,
- *         GB_CANCELLED. */
+ * Errors: write: GB_DUPLICATE_RECORD (id exists, row untouched); get: GB_NOT_FOUND; GB_UNAVAILABLE,
+ *         GB_TIMEOUT, GB_CANCELLED. */
 struct gb_dlq_write {
     struct gb_op op;
     const struct gb_dlq_entry *entry; /* id derived by the caller */
@@ -26,7 +27,7 @@ struct gb_dlq_filter {
 };
 struct gb_dlq_list {
     struct gb_op op;
-    struct gb_dlq_filter filter; /* limit <= 0 = 100; oldest first by (failed_at, id) */
+    struct gb_dlq_filter filter;   /* limit <= 0 = 100; oldest first by (failed_at, id) */
     struct gb_dlq_entry **entries; /* out: malloc'd array of entries, caller frees both */
     size_t count;
 };

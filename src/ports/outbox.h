@@ -6,11 +6,12 @@
 #include "domain/token.h"
 
 /* Outbox store (spec 05 §2). Each request struct embeds its op; `op.deadline_ns` bounds the call.
- * Owns:   request structs and everything they borrow belong to the caller and stay untouched until `done`;
- *         a claimed batch belongs to the caller after `done` (gb_outbox_batch_free).
+ * Owns:   request structs and everything they borrow belong to the caller and stay untouched until
+ *         `done`; a claimed batch belongs to the caller after `done` (gb_outbox_batch_free).
  * Thread: loop thread only, for calls and for `done`.
- * Errors: GB_STALE_FENCING_TOKEN, GB_DUPLICATE_RECORD (persist: all existed), GB_UNAVAILABLE, GB_TIMEOUT,
- *         GB_CANCELLED, GB_INVALID_OUTBOX_RECORD. Success means crash-durable on SQLite and DynamoDB. */
+ * Errors: GB_STALE_FENCING_TOKEN, GB_DUPLICATE_RECORD (persist: all existed), GB_UNAVAILABLE,
+ *         GB_TIMEOUT, GB_CANCELLED, GB_INVALID_OUTBOX_RECORD. Success means crash-durable on SQLite
+ *         and DynamoDB. */
 
 struct gb_outbox_persist {
     struct gb_op op;
@@ -49,16 +50,18 @@ struct gb_outbox_depth {
 struct gb_outbox_stats {
     struct gb_op op;
     struct gb_bytes partition;
-    uint64_t pending, claimed;  /* out: exact */
-    int64_t oldest_pending_ms;  /* out: 0 = none */
-    uint64_t mark;              /* out: highest token version accepted so far (spec 05 §2.5) */
+    uint64_t pending, claimed; /* out: exact */
+    int64_t oldest_pending_ms; /* out: 0 = none */
+    uint64_t mark;             /* out: highest token version accepted so far (spec 05 §2.5) */
 };
 
 struct gb_outbox;
 struct gb_outbox_ops {
-    /* Idempotent per (partition, envelope id, binding id); atomic for one call on memory and SQLite. */
+    /* Idempotent per (partition, envelope id, binding id); atomic for one call on memory and
+     * SQLite. */
     void (*persist)(struct gb_outbox *o, struct gb_outbox_persist *q, gb_done_fn *done, void *arg);
-    /* Token check, mark raise, then the oldest N claimable by (created_at, seq, envelope_id), head-of-line rule. */
+    /* Token check, mark raise, then the oldest N claimable by (created_at, seq, envelope_id),
+     * head-of-line rule. */
     void (*claim)(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *done, void *arg);
     void (*settle)(struct gb_outbox *o, struct gb_outbox_settle *q, gb_done_fn *done, void *arg);
     void (*expire)(struct gb_outbox *o, struct gb_outbox_expire *q, gb_done_fn *done, void *arg);

@@ -5,23 +5,25 @@
 #include "domain/envelope.h"
 
 /* A source of messages and the messages it hands over (spec 02 §3).
- * Owns:   a taken delivery belongs to the route until it calls exactly one of its ops; then the adapter frees it
- *         once `settled` ran. delivery->envelope holds one reference that the route may take over or replace.
+ * Owns:   a taken delivery belongs to the route until it calls exactly one of its ops; then the
+ *         adapter frees it once `settled` ran. delivery->envelope holds one reference that the
+ *         route may take over or replace.
  * Thread: loop thread only.
  * Errors: see each member. */
 
 struct gb_delivery;
-/* What became of the settlement: GB_OK (source acknowledged or took it back), or the failure. Runs deferred, once;
- * the delivery is gone afterwards. */
+/* What became of the settlement: GB_OK (source acknowledged or took it back), or the failure. Runs
+ * deferred, once; the delivery is gone afterwards. */
 typedef void gb_settled_fn(void *arg, struct gb_err result);
 
 struct gb_delivery_ops {
     /* Acknowledge at the source. */
     void (*ack)(struct gb_delivery *d, gb_settled_fn *settled, void *arg);
-    /* Hand back after `delay_ns`. GB_NOT_SUPPORTED when the source cannot take it back (then nothing happened and
-     * the delivery still waits for an ack). `settled` may be NULL. */
+    /* Hand back after `delay_ns`. GB_NOT_SUPPORTED when the source cannot take it back (then
+     * nothing happened and the delivery still waits for an ack). `settled` may be NULL. */
     void (*retry)(struct gb_delivery *d, int64_t delay_ns, gb_settled_fn *settled, void *arg);
-    /* The bridge cancelled its own work (spec 02 §3, cancellation rule): stays unsettled at the source. */
+    /* The bridge cancelled its own work (spec 02 §3, cancellation rule): stays unsettled at the
+     * source. */
     void (*abandon)(struct gb_delivery *d);
 };
 struct gb_delivery {

@@ -1,5 +1,5 @@
-/* Stands in for libFuzzer where a fuzz target is an ordinary test: runs the target once on the empty
- * input and once on each file of the folders or files in argv, in order of name. */
+/* Stands in for libFuzzer where a fuzz target is an ordinary test: runs the target once on the
+ * empty input and once on each file of the folders or files in argv, in order of name. */
 
 #include <dirent.h>
 #include <errno.h>

@@ -32,7 +32,8 @@ void core_fixture_deinit(struct core_fixture *x);
 /* Runs every turn that is due, moving the clock from event to event, until `duration_ns` passed. */
 void core_fixture_run(struct core_fixture *x, int64_t duration_ns);
 uint64_t core_fixture_count(const struct core_fixture *x, const char *counter);
-/* The counter of one route with one more dimension, e.g. ("DLQEntries", "category", "permanent"). */
+/* The counter of one route with one more dimension, e.g. ("DLQEntries", "category",
+ * "permanent"). */
 uint64_t core_fixture_count_of(const struct core_fixture *x, const char *counter,
                                const char *dimension, const char *value);
 

@@ -56,8 +56,8 @@ static bool is_stale(struct fake_outbox *f, const struct gb_token *t)
     return false;
 }
 
-/* Claimable (spec 05 §2.3) and not blocked by its key (§2.4): rows are in claim order here, so every
- * older open row of the key must have been taken by this same call. */
+/* Claimable (spec 05 §2.3) and not blocked by its key (§2.4): rows are in claim order here, so
+ * every older open row of the key must have been taken by this same call. */
 static bool is_claimable(const struct fake_outbox *f, const struct fake_row *row, uint64_t version,
                          const bool *taken)
 {

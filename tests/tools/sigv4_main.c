@@ -46,7 +46,7 @@ static void sign_line(struct gb_bytes line, struct gb_sigv4_key *key)
     for (size_t i = 0; i < header_count; i++) {
         headers[i] = (struct gb_sigv4_header){gb_str_bytes(&texts[FIXED + 2 * i]),
                                               gb_str_bytes(&texts[FIXED + 2 * i + 1])};
-}
+    }
     struct gb_sigv4_request q = {.method = texts[0].data,
                                  .path = gb_str_bytes(&texts[1]),
                                  .query = gb_str_bytes(&texts[2]),

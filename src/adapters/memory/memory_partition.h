@@ -42,8 +42,8 @@ struct gb_memory_row {
     struct gb_memory_partition *partition;
     struct gb_memory_key *key;    /* NULL: keyless */
     struct gb_list_node key_node; /* in key->rows */
-    struct gb_list_node
-        state_node; /* in the partition's busy list, or the outbox's list of ended rows */
+    /* In the partition's busy list, or the outbox's list of ended rows. */
+    struct gb_list_node state_node;
     uint32_t position[GB_MEMORY_HEAPS]; /* 0 = not in this heap */
     enum gb_outbox_status status;
     struct gb_memory_row *next;     /* in the list of one call */

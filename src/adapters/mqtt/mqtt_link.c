@@ -152,7 +152,8 @@ void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason,
     if (l->state == GB_MQTT_LINK_IDLE || l->state == GB_MQTT_LINK_CLOSING) return;
     bool up = l->state == GB_MQTT_LINK_UP;
     bool v5 = l->cfg.session->version == GB_MQTT_V5;
-    /* v3.1.1 has no DISCONNECT with a reason: after a reject the close alone lets the broker publish the will. */
+    /* v3.1.1 has no DISCONNECT with a reason: after a reject the close alone lets the broker
+     * publish the will. */
     bool say_goodbye = up && cause != GB_MQTT_DOWN_LOST && (v5 || cause == GB_MQTT_DOWN_CLOSED);
     l->down_cause = cause;
     l->down_reason = reason;

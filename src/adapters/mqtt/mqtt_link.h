@@ -4,11 +4,11 @@
 #include "adapters/mqtt/mqtt_packet.h"
 #include "adapters/mqtt/mqtt_session.h"
 
-/* One broker connection at a time (spec 03 §4.1, §7 item 3): dial, CONNECT, CONNACK, frames, keep-alive, close. It knows
- * packets and time, not messages or subscriptions.
+/* One broker connection at a time (spec 03 §4.1, §7 item 3): dial, CONNECT, CONNACK, frames,
+ * keep-alive, close. It knows packets and time, not messages or subscriptions.
  * Owns:   its buffers and the stream while there is one.
- * Thread: loop thread only. Events run from the stream's events or the timer, never from inside a call of the user,
- *         `down` excepted: never from inside either.
+ * Thread: loop thread only. Events run from the stream's events or the timer, never from inside a
+ *         call of the user, `down` excepted: never from inside either.
  * Errors: `down` carries the reason; dialling errors arrive there too. */
 
 enum gb_mqtt_link_state {
@@ -70,8 +70,8 @@ void gb_mqtt_link_open(struct gb_mqtt_link *l, const struct gb_mqtt_endpoint *en
                        bool clean_start, uint64_t deadline_ns);
 /* Writes `tx` at the end of this turn. */
 void gb_mqtt_link_flush(struct gb_mqtt_link *l);
-/* Best-effort DISCONNECT with the reason, then the end of the stream; `down` follows. `cause` and `reason` are what it
- * will say. Idempotent. */
+/* Best-effort DISCONNECT with the reason, then the end of the stream; `down` follows. `cause` and
+ * `reason` are what it will say. Idempotent. */
 void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason,
                         enum gb_mqtt_down_cause cause, struct gb_err reason);
 static inline bool gb_mqtt_link_is_up(const struct gb_mqtt_link *l)

@@ -177,15 +177,17 @@ static void append_pubrel(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reas
     p->cfg.flush(p->cfg.arg);
 }
 
-/* A process that crashed may have left this id at the broker as received and not released. A new QoS 2 message under it
- * would pass for the old one there and be lost without a word, so the id is released first, until the broker has
- * answered once. PUBCOMP for an id it does not know is no error (MQTT 5.0 §4.3.3, §3.7.2.1). */
+/* A process that crashed may have left this id at the broker as received and not released. A new
+ * QoS 2 message under it would pass for the old one there and be lost without a word, so the id is
+ * released first, until the broker has answered once. PUBCOMP for an id it does not know is no
+ * error (MQTT 5.0 §4.3.3, §3.7.2.1). */
 static void clear_id(struct gb_mqtt_publisher *p, const struct exchange *x)
 {
     if (p->inherited && x->qos == 2 && !p->cleared[x->id]) append_pubrel(p, x->id, 0);
 }
 
-/* Encodes and queues one waiting exchange for this connection. A local refusal ends the send (spec 03 §6.2). */
+/* Encodes and queues one waiting exchange for this connection. A local refusal ends the send (spec
+ * 03 §6.2). */
 static void publish(struct exchange *x)
 {
     struct gb_mqtt_publisher *p = x->publisher;
@@ -237,8 +239,8 @@ static void publish_waiting(struct gb_mqtt_publisher *p)
     }
 }
 
-/* Ends the caller's wait. Before the PUBLISH went out nothing is left; afterwards the broker still owes an answer, so the
- * id stays taken. */
+/* Ends the caller's wait. Before the PUBLISH went out nothing is left; afterwards the broker still
+ * owes an answer, so the id stays taken. */
 static void give_up(struct exchange *x, struct gb_err why)
 {
     answer(x, why);

@@ -4,12 +4,14 @@
 #include "base/metrics.h"
 #include "ports/sender.h"
 
-/* Outgoing publishes of one session (spec 03 §11): packet ids, the broker's Receive Maximum, QoS 0/1/2 exchanges, resend
- * on a resumed session. It writes into the connection's buffer and knows no socket.
+/* Outgoing publishes of one session (spec 03 §11): packet ids, the broker's Receive Maximum, QoS
+ * 0/1/2 exchanges, resend on a resumed session. It writes into the connection's buffer and knows no
+ * socket.
  * Owns:   its exchanges; the sends belong to their callers until done.
  * Thread: loop thread only.
- * Errors: sends end with the codes of spec 03 §12, GB_CONNECTION_LOST while down or when the session's state is gone,
- *         GB_TIMEOUT at the stricter deadline; a timed-out exchange keeps its packet id until the broker answers. */
+ * Errors: sends end with the codes of spec 03 §12, GB_CONNECTION_LOST while down or when the
+ *         session's state is gone, GB_TIMEOUT at the stricter deadline; a timed-out exchange keeps
+ *         its packet id until the broker answers. */
 
 /* More ids than this are never in flight, whatever the broker allows. */
 enum { GB_MQTT_EXCHANGES_MAX = 1024 };
@@ -59,7 +61,8 @@ void gb_mqtt_publisher_down(struct gb_mqtt_publisher *p, bool keep);
 /* The tx buffer was handed to the network: QoS 0 sends are done. */
 void gb_mqtt_publisher_written(struct gb_mqtt_publisher *p);
 
-/* Answers of the broker. An id that is not in flight is ignored (a late answer); PUBREC for one gets PUBREL with 0x92. */
+/* Answers of the broker. An id that is not in flight is ignored (a late answer); PUBREC for one
+ * gets PUBREL with 0x92. */
 void gb_mqtt_publisher_puback(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason);
 void gb_mqtt_publisher_pubrec(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason);
 void gb_mqtt_publisher_pubcomp(struct gb_mqtt_publisher *p, uint16_t id, uint8_t reason);

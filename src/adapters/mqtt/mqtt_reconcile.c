@@ -269,7 +269,8 @@ static void store_done(struct gb_op *op, void *arg)
     if (remembered || forgotten) next_step(r);
 }
 
-/* One store operation over the filters that pass `test`. The result counts even if the connection was lost meanwhile. */
+/* One store operation over the filters that pass `test`. The result counts even if the connection
+ * was lost meanwhile. */
 static void change_store(struct gb_mqtt_reconcile *r, bool (*test)(const struct filter *),
                          enum gb_mqtt_reconcile_state state)
 {
@@ -325,7 +326,8 @@ static void send_packet(struct gb_mqtt_reconcile *r, struct packet *p)
         r->events->unsubscribe(r->arg, p->id, subs, p->count);
 }
 
-/* At most eight filters a packet; all packets of the phase share one deadline (spec 03 §7 item 2). */
+/* At most eight filters a packet; all packets of the phase share one deadline (spec 03 §7 item
+ * 2). */
 static void send_phase(struct gb_mqtt_reconcile *r, bool (*test)(const struct filter *),
                        enum gb_mqtt_reconcile_state state)
 {
@@ -440,8 +442,8 @@ static void timer_fired(struct gb_timer *t)
     }
 }
 
-/* v3.1.1: a resumed session does not subscribe confirmed filters again (spec 03 §13), so retained messages do not come
- * again. */
+/* v3.1.1: a resumed session does not subscribe confirmed filters again (spec 03 §13), so retained
+ * messages do not come again. */
 void gb_mqtt_reconcile_connected(struct gb_mqtt_reconcile *r, bool session_present)
 {
     bool keep = !r->v5 && r->durable && session_present;

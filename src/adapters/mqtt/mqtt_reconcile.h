@@ -3,12 +3,16 @@
 
 #include "adapters/mqtt/mqtt_session.h"
 
-/* Managed subscriptions of one session (spec 03 §8): brings the broker's subscriptions from the history H to the plan P.
- * Durable sessions remember a filter before they subscribe it and forget it only after the broker gave it up and its
- * replay window is over; ephemeral sessions only subscribe.
- * Owns:   its filters; borrows the configuration's stores. It knows no socket: packets go out through the callbacks.
- * Thread: loop thread only; callbacks run deferred or from inside the event that caused them, never re-entrantly.
- * Errors: gb_mqtt_reconcile_new: GB_UNAVAILABLE. Failures of a pass are retried for ever, 1 s doubling to 30 s. */
+/* Managed subscriptions of one session (spec 03 §8): brings the broker's subscriptions from the
+ * history H to the plan P. Durable sessions remember a filter before they subscribe it and forget
+ * it only after the broker gave it up and its replay window is over; ephemeral sessions only
+ * subscribe.
+ * Owns:   its filters; borrows the configuration's stores. It knows no socket: packets go out
+ *         through the callbacks.
+ * Thread: loop thread only; callbacks run deferred or from inside the event that caused them, never
+ *         re-entrantly.
+ * Errors: gb_mqtt_reconcile_new: GB_UNAVAILABLE. Failures of a pass are retried for ever, 1 s
+ *         doubling to 30 s. */
 
 enum gb_mqtt_reconcile_state {
     GB_MQTT_R_DOWN = 0,    /* no connection */

@@ -4,8 +4,8 @@
 #include "base/json_write.h"
 #include "domain/reserved.h"
 
-/* Replays for a removed filter (spec 03 §8.3): each goes to the DLQ, then it is acknowledged; without a DLQ the session
- * keeps them at the broker and ends. */
+/* Replays for a removed filter (spec 03 §8.3): each goes to the DLQ, then it is acknowledged;
+ * without a DLQ the session keeps them at the broker and ends. */
 
 static void next_replay(struct gb_mqtt_session *s);
 
