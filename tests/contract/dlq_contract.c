@@ -186,9 +186,10 @@ static void check_05_15_list(void **state)
     } rows[] = {{"e3", "r1", "permanent", 300}, {"e1", "r1", "transient", 100},
                 {"b2", "r2", "permanent", 200}, {"a2", "r1", "permanent", 200},
                 {"c2", "r1", "expired", 200},   {"e4", "", "", 400}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(
             dlq_store(b, rows[i].id, rows[i].route, rows[i].category, rows[i].failed_at), GB_OK);
+    }
     static const struct {
         const char *name;
         struct gb_dlq_filter filter;
@@ -342,7 +343,7 @@ static void full_store_answers_unavailable(void **state)
     size_t count = b->full_at + 1;
     struct gb_dlq_write *q = calloc(count, sizeof *q);
     struct gb_dlq_entry **e = calloc(count, sizeof(struct gb_dlq_entry *));
-    assert_true(q != NULL && e != NULL);
+    GB_ASSERT(q != NULL && e != NULL);
     for (size_t i = 0; i < count; i++) {
         char id[24];
         (void)snprintf(id, sizeof id, "e%zu", i);

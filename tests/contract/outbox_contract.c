@@ -469,7 +469,7 @@ static void full_store_answers_unavailable(void **state)
     size_t count = b->full_at + 1;
     struct gb_outbox_persist *q = calloc(count, sizeof *q);
     struct gb_outbox_record *r = calloc(count, sizeof *r);
-    assert_true(q != NULL && r != NULL);
+    GB_ASSERT(q != NULL && r != NULL);
     for (size_t i = 0; i < count; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "e%zu", i);

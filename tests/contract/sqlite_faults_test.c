@@ -25,7 +25,8 @@
 /* SQLite stores when something is wrong: files that are no database, locks, a full disk, a killed
  * process, and deadlines and cancels while a transaction is stuck. */
 
-enum { MANY = 40, TMPFS_BYTES = 8 * 1024 * 1024, NS_PER_MS = 1000000 };
+enum { MANY = 40, TMPFS_BYTES = 8 * 1024 * 1024 };
+static const uint64_t ns_per_ms = 1000000;
 #define S1 "SESSION#s1"
 
 static struct sqlite_file file;
@@ -279,7 +280,7 @@ static void run_for(uint64_t ms)
 {
     struct stopper s = {.loop = backend.driver.loop};
     assert_int_equal(gb_timer_init(&s.timer, backend.driver.reactor, stop_loop).code, GB_OK);
-    gb_timer_start(&s.timer, gb_reactor_now_ns(backend.driver.reactor) + ms * NS_PER_MS);
+    gb_timer_start(&s.timer, gb_reactor_now_ns(backend.driver.reactor) + ms * ns_per_ms);
     gb_loop_run(backend.driver.loop);
     gb_timer_deinit(&s.timer);
 }
@@ -292,10 +293,10 @@ static void deadline_and_cancel_while_a_transaction_hangs(void **state)
     struct gb_outbox_record r[] = {record("A"), record("B"), record("C"), record("D")};
     struct gb_outbox_persist q[4] = {0};
     run_for(1); /* sets the clock that deadlines are counted from */
-    q[0].op.deadline_ns = gb_reactor_now_ns(backend.driver.reactor) + 100 * NS_PER_MS;
+    q[0].op.deadline_ns = gb_reactor_now_ns(backend.driver.reactor) + 100 * ns_per_ms;
     persist_later(&q[0], &r[0], 1);
     run_for(10); /* A is inside a transaction that waits for the lock */
-    q[1].op.deadline_ns = gb_reactor_now_ns(backend.driver.reactor) + 20 * NS_PER_MS;
+    q[1].op.deadline_ns = gb_reactor_now_ns(backend.driver.reactor) + 20 * ns_per_ms;
     persist_later(&q[1], &r[1], 1);
     persist_later(&q[2], &r[2], 1);
     persist_later(&q[3], &r[3], 1);

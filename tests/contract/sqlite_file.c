@@ -1,5 +1,6 @@
 #include "contract/sqlite_file.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,12 +32,18 @@ void sqlite_file_init(struct sqlite_file *f, struct store_driver *d)
     sqlite_file_pool(f, d);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
 void sqlite_file_deinit(struct sqlite_file *f)
 {
     sqlite_file_pool_free(f);
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(nftw(f->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 sqlite3 *sqlite_file_connect(const char *path)

@@ -129,12 +129,13 @@ static void calls(void **state)
     sqlite_file_init(&file, &backend.driver);
     assert_int_equal(open_outbox().code, GB_OK);
     struct gb_outbox_record r[3];
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         r[i] =
             outbox_record(&(struct outbox_spec){.envelope_id = (const char *[]){"A", "B", "C"}[i],
                                                 .binding_id = "b1",
                                                 .session_id = "s1",
                                                 .key = i > 0 ? "K" : NULL});
+    }
     enum gb_code code = GB_UNAVAILABLE;
     for (unsigned n = 1; code != GB_OK; n++) {
         assert_true(n < LADDER_MAX);

@@ -68,9 +68,10 @@ static void open_refused(const char *path, const char *why)
     struct gb_subscriptions *s = NULL;
     struct gb_sqlite_subscriptions_cfg cfg = {.path = path};
     struct gb_err err = gb_sqlite_subscriptions_new(file.pool, &cfg, &s);
-    if (err.code != GB_INVALID_CONFIG || strstr(err.message, why) == NULL)
+    if (err.code != GB_INVALID_CONFIG || strstr(err.message, why) == NULL) {
         fail_msg("%s: code %s, \"%s\" lacks \"%s\"", path, gb_code_name(err.code), err.message,
                  why);
+    }
 }
 
 static mode_t mode_of(const char *path)

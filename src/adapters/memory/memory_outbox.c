@@ -138,9 +138,10 @@ static struct gb_err partition_of(struct memory_outbox *m, struct gb_bytes name,
 {
     struct gb_memory_partition *p = gb_map_get(&m->partitions, name);
     if (p == NULL) {
-        if (m->partitions.count >= m->records_max)
+        if (m->partitions.count >= m->records_max) {
             return gb_err(GB_UNAVAILABLE, "the memory outbox has %zu partitions, its limit",
                           m->partitions.count);
+        }
         p = malloc(sizeof *p);
         if (p == NULL) return gb_err_no_memory("an outbox partition");
         gb_memory_partition_init(p);
@@ -183,9 +184,10 @@ static struct gb_err index_row(struct memory_outbox *m, struct gb_memory_row *ro
     gb_outbox_partition(&m->scratch, row->record.session_id, row->record.binding_id);
     err = gb_str_check(&m->scratch, "a partition key");
     if (gb_failed(err)) goto no_partition;
-    struct gb_memory_partition *p;
+    struct gb_memory_partition *p = NULL;
     err = partition_of(m, gb_str_bytes(&m->scratch), &p);
     if (gb_failed(err)) goto no_partition;
+    GB_ASSERT(p != NULL);
     row->record.seq = p->seq + 1;
     err = gb_memory_partition_add(p, row);
     if (gb_failed(err)) goto no_partition;
@@ -206,15 +208,18 @@ static struct gb_err store_record(struct memory_outbox *m, const struct gb_outbo
     struct gb_err err = build_identity(m, record);
     if (gb_failed(err)) return err;
     if (gb_map_has(&m->identities, gb_str_bytes(&m->scratch))) return err;
-    if (gb_map_has(&m->ids, record->id))
+    if (gb_map_has(&m->ids, record->id)) {
         return gb_err(GB_INVALID_OUTBOX_RECORD, "outbox record id %.*s names another message",
                       (int)record->id.size, (const char *)record->id.data);
-    if (m->live_count >= m->records_max)
+    }
+    if (m->live_count >= m->records_max) {
         return gb_err(GB_UNAVAILABLE, "the memory outbox holds %zu records, its limit",
                       m->live_count);
+    }
     struct gb_memory_row *row = NULL;
     err = row_new(record, gb_str_bytes(&m->scratch), &row);
     if (gb_failed(err)) return err;
+    GB_ASSERT(row != NULL);
     if (row->record.created_at_ms == 0) row->record.created_at_ms = now_ms(m);
     err = index_row(m, row);
     if (gb_failed(err)) {
@@ -278,9 +283,10 @@ static struct gb_err pass_fence(struct memory_outbox *m, struct gb_bytes partiti
                                 const struct gb_token *token, struct gb_memory_partition **out)
 {
     if (!gb_token_valid(token)) return stale(token, "owner or version is empty");
-    struct gb_memory_partition *p;
+    struct gb_memory_partition *p = NULL;
     struct gb_err err = partition_of(m, partition, &p);
     if (gb_failed(err)) return err;
+    GB_ASSERT(p != NULL);
     if (token->version < p->mark) return stale(token, "a later owner was here");
     gb_memory_partition_raise(p, token->version);
     *out = p;
@@ -316,6 +322,7 @@ static struct gb_err claim_row(struct memory_outbox *m, struct gb_memory_partiti
 static struct gb_err claim_rows(struct memory_outbox *m, struct gb_memory_partition *p,
                                 struct gb_outbox_claim *q)
 {
+    GB_ASSERT(p != NULL);
     if (q->limit == 0 || gb_memory_partition_next(p) == NULL) return gb_ok();
     uint32_t limit = q->limit < p->rows ? q->limit : p->rows;
     struct gb_outbox_batch *batch;
@@ -344,7 +351,7 @@ static void claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *do
     struct memory_outbox *m = self(o);
     q->batch = NULL;
     if (!begin(m, &q->op, done, arg)) return;
-    struct gb_memory_partition *p;
+    struct gb_memory_partition *p = NULL;
     struct gb_err err = pass_fence(m, q->partition, &q->token, &p);
     if (!gb_failed(err)) err = claim_rows(m, p, q);
     gb_op_finish(&q->op, err);
@@ -379,6 +386,7 @@ static void settle(struct gb_outbox *o, struct gb_outbox_settle *q, gb_done_fn *
 static uint64_t expire_rows(struct memory_outbox *m, struct gb_memory_partition *p,
                             int64_t cutoff_ms)
 {
+    GB_ASSERT(p != NULL);
     const struct gb_memory_heap *pending = &p->heap[GB_MEMORY_PENDING];
     struct gb_memory_row *due =
         NULL; /* ending a row reorders the heap, so they are collected first */
@@ -403,7 +411,7 @@ static void expire(struct gb_outbox *o, struct gb_outbox_expire *q, gb_done_fn *
     struct memory_outbox *m = self(o);
     q->expired = 0;
     if (!begin(m, &q->op, done, arg)) return;
-    struct gb_memory_partition *p;
+    struct gb_memory_partition *p = NULL;
     struct gb_err err = pass_fence(m, q->partition, &q->token, &p);
     if (!gb_failed(err)) q->expired = expire_rows(m, p, q->cutoff_ms);
     gb_op_finish(&q->op, err);

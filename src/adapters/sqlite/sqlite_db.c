@@ -341,6 +341,7 @@ static struct gb_err db_open(struct gb_sqlite_pool *pool, const struct gb_sqlite
     struct gb_sqlite_db *db = NULL;
     struct gb_err err = db_new(pool, cfg, &db);
     if (gb_failed(err)) return err;
+    GB_ASSERT(db != NULL);
     err = add_role(db, cfg);
     if (!gb_failed(err)) err = gb_worker_new(pool->cfg.loop, "gb-sqlite", &db->worker);
     if (gb_failed(err)) {

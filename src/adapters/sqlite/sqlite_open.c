@@ -95,7 +95,7 @@ struct gb_err gb_sqlite_open(const char *path, bool strict, struct gb_sqlite_con
 {
     struct gb_sqlite_connection c = {0};
     bool in_memory = strcmp(path, ":memory:") == 0;
-    struct gb_err err = gb_ok();
+    struct gb_err err;
     if (in_memory && strict)
         return not_usable(path, "managed subscriptions must be kept in a file");
     if (!in_memory) {

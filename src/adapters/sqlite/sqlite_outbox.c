@@ -98,9 +98,10 @@ static struct gb_err persist_record(struct gb_outbox_state *s, struct gb_sqlite_
     gb_sqlite_bind_u64(stmt, 12, seq);
     bool id_clash = false;
     if (!gb_sqlite_insert(tx, stmt, &id_clash)) return tx->fault;
-    if (id_clash)
+    if (id_clash) {
         return gb_err(GB_INVALID_OUTBOX_RECORD, "outbox record id %.*s names another message",
                       (int)r->id.size, (const char *)r->id.data);
+    }
     if (sqlite3_changes(tx->sql) == 0) return gb_ok();
     gb_outbox_note_order(p, sqlite3_last_insert_rowid(tx->sql), created_ms);
     (*stored)++;

@@ -252,9 +252,10 @@ struct gb_err gb_outbox_claim_rows(struct gb_outbox_state *s, struct gb_sqlite_t
     uint32_t limit = q->limit < CLAIM_MAX ? q->limit : CLAIM_MAX;
     struct claim c = {.state = s, .tx = tx, .q = q, .stale_ms = stale_ms};
     struct gb_err err = gb_outbox_batch_new(limit, &c.batch);
-    c.rowids = malloc(limit * sizeof *c.rowids);
+    c.rowids = calloc(limit, sizeof *c.rowids);
     if (!gb_failed(err) && c.rowids == NULL) err = gb_err_no_memory("a claim");
     if (gb_failed(err)) gb_sqlite_fault(tx, err);
+    GB_ASSERT(gb_failed(err) || (c.batch != NULL && c.rowids != NULL));
     if (!gb_failed(err) && claim_into(&c, p, limit)) {
         err = c.batch->count == 0 ? c.corrupt : gb_ok();
     } else {

@@ -55,22 +55,25 @@ static struct gb_err check_parent(const char *path, const char *name, int fd, bo
 {
     if (fstat(fd, st) != 0) return failed_call(path, "fstat of a parent", errno);
     unsigned mode = st->st_mode & MODE_MASK;
-    if (last && (st->st_uid != geteuid() || mode != DIRECTORY_MODE))
+    if (last && (st->st_uid != geteuid() || mode != DIRECTORY_MODE)) {
         return gb_err(
             GB_INVALID_CONFIG,
             "sqlite path %s: directory %s has owner %u and mode %04o, must be owned by user "
             "%u with mode 0700",
             path, name, (unsigned)st->st_uid, mode, (unsigned)geteuid());
-    if (st->st_uid != 0 && st->st_uid != geteuid())
+    }
+    if (st->st_uid != 0 && st->st_uid != geteuid()) {
         return gb_err(GB_INVALID_CONFIG,
                       "sqlite path %s: parent %s belongs to user %u, must be root or user %u", path,
                       name, (unsigned)st->st_uid, (unsigned)geteuid());
+    }
     bool sticky_root = st->st_uid == 0 && (mode & S_ISVTX) != 0;
-    if ((mode & WRITABLE_BITS) != 0 && !sticky_root)
+    if ((mode & WRITABLE_BITS) != 0 && !sticky_root) {
         return gb_err(
             GB_INVALID_CONFIG,
             "sqlite path %s: parent %s has mode %04o, must not be group- or other-writable", path,
             name, mode);
+    }
     return gb_ok();
 }
 
@@ -84,10 +87,11 @@ static struct gb_err enter(const char *path, const char *name, int *fd)
             return failed_call(path, "creating a parent", errno);
         next = openat(*fd, name, flags);
     }
-    if (next < 0 && (errno == ENOTDIR || errno == ELOOP))
+    if (next < 0 && (errno == ENOTDIR || errno == ELOOP)) {
         return gb_err(GB_INVALID_CONFIG,
                       "sqlite path %s: parent %s must be a directory, not a symbolic link", path,
                       name);
+    }
     if (next < 0) return failed_call(path, "opening a parent", errno);
     (void)close(*fd); /* read-only descriptor: nothing to lose */
     *fd = next;
@@ -157,9 +161,10 @@ static struct gb_err check_file(const char *path, const char *name, int fd, bool
     if (strict) return check_strict_file(path, name, &st);
     if (!S_ISREG(st.st_mode))
         return gb_err(GB_INVALID_CONFIG, "sqlite path %s: %s must be a regular file", path, name);
-    if ((st.st_mode & LOOSE_BITS) != 0)
+    if ((st.st_mode & LOOSE_BITS) != 0) {
         GB_LOG(GB_LOG_WARN, "database file is accessible to others, 0600 is advised",
                gb_lf_str("path", name), gb_lf_int("mode_decimal", st.st_mode & MODE_MASK));
+    }
     return gb_ok();
 }
 
@@ -215,7 +220,7 @@ struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sq
 {
     struct gb_sqlite_file file = {0};
     if (path[0] == '\0') return refused(path, "must not be empty");
-    struct gb_err err = gb_ok();
+    struct gb_err err;
     if (strict) {
         err = check_text(path);
         if (gb_failed(err)) return err;

@@ -103,9 +103,10 @@ static struct gb_err check_change(const struct gb_subscriptions_change *q)
 {
     struct gb_err err = check_identity(q->identity);
     for (size_t i = 0; i < q->count && !gb_failed(err); i++) {
-        if (q->filters[i] == NULL || q->filters[i][0] == '\0')
+        if (q->filters[i] == NULL || q->filters[i][0] == '\0') {
             err = gb_err(GB_INVALID_CONFIG, "managed subscriptions of %s: filter %zu is empty",
                          q->identity, i);
+        }
     }
     return err;
 }
