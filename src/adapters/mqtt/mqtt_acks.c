@@ -19,13 +19,10 @@ static void bit_set(uint64_t *map, uint16_t id, bool value)
     map[id >> 6] = value ? map[id >> 6] | mask : map[id >> 6] & ~mask;
 }
 
-struct gb_err gb_mqtt_acks_init(struct gb_mqtt_acks *a, uint32_t window)
+struct gb_err gb_mqtt_acks_init(struct gb_mqtt_acks *a)
 {
     memset(a, 0, sizeof *a);
-    a->window = window;
-    a->capacity = 1;
-    while (a->capacity < window) a->capacity *= 2;
-    a->ring = calloc(a->capacity, sizeof *a->ring);
+    a->ring = calloc(GB_MQTT_ACKS_MAX, sizeof *a->ring);
     a->open = calloc(ID_WORDS, sizeof *a->open);
     a->awaiting = calloc(ID_WORDS, sizeof *a->awaiting);
     if (a->ring != NULL && a->open != NULL && a->awaiting != NULL) return gb_ok();
@@ -47,7 +44,6 @@ void gb_mqtt_acks_reset(struct gb_mqtt_acks *a, bool resumed)
     a->tail = 0;
     memset(a->open, 0, ID_WORDS * sizeof *a->open);
     if (resumed) return;
-    a->unreleased = 0;
     memset(a->awaiting, 0, ID_WORDS * sizeof *a->awaiting);
 }
 
@@ -62,6 +58,11 @@ static void append(struct gb_str *tx, uint8_t type, uint16_t id)
     tx->size += 4;
 }
 
+bool gb_mqtt_acks_knows(const struct gb_mqtt_acks *a, uint16_t packet_id, uint8_t qos)
+{
+    return bit_get(a->open, packet_id) || (qos == 2 && bit_get(a->awaiting, packet_id));
+}
+
 enum gb_mqtt_receive gb_mqtt_acks_receive(struct gb_mqtt_acks *a, uint16_t packet_id, uint8_t qos,
                                           uint64_t *seq, struct gb_str *tx)
 {
@@ -72,12 +73,10 @@ enum gb_mqtt_receive gb_mqtt_acks_receive(struct gb_mqtt_acks *a, uint16_t packe
         }
         /* The broker uses the id for another message: it has forgotten the QoS 2 exchange. */
         bit_set(a->awaiting, packet_id, false);
-        a->unreleased--;
     }
     if (bit_get(a->open, packet_id)) return GB_MQTT_RECEIVE_RESENT;
-    if (gb_mqtt_acks_unsettled(a) + a->unreleased >= a->window) return GB_MQTT_RECEIVE_OVERFLOW;
     bit_set(a->open, packet_id, true);
-    a->ring[a->tail & (a->capacity - 1)] =
+    a->ring[a->tail & (GB_MQTT_ACKS_MAX - 1)] =
         (struct gb_mqtt_ack_slot){.packet_id = packet_id, .qos = qos};
     *seq = a->tail++;
     return GB_MQTT_RECEIVE_NEW;
@@ -86,15 +85,12 @@ enum gb_mqtt_receive gb_mqtt_acks_receive(struct gb_mqtt_acks *a, uint16_t packe
 void gb_mqtt_acks_settle(struct gb_mqtt_acks *a, uint64_t seq, struct gb_str *tx)
 {
     GB_ASSERT(seq >= a->head && seq < a->tail);
-    a->ring[seq & (a->capacity - 1)].settled = true;
+    a->ring[seq & (GB_MQTT_ACKS_MAX - 1)].settled = true;
     while (a->head < a->tail) {
-        struct gb_mqtt_ack_slot *slot = &a->ring[a->head & (a->capacity - 1)];
+        struct gb_mqtt_ack_slot *slot = &a->ring[a->head & (GB_MQTT_ACKS_MAX - 1)];
         if (!slot->settled) return;
         bit_set(a->open, slot->packet_id, false);
-        if (slot->qos == 2) {
-            bit_set(a->awaiting, slot->packet_id, true);
-            a->unreleased++;
-        }
+        if (slot->qos == 2) bit_set(a->awaiting, slot->packet_id, true);
         append(tx, slot->qos == 2 ? PUBREC : PUBACK, slot->packet_id);
         a->head++;
     }
@@ -103,10 +99,7 @@ void gb_mqtt_acks_settle(struct gb_mqtt_acks *a, uint64_t seq, struct gb_str *tx
 void gb_mqtt_acks_release(struct gb_mqtt_acks *a, uint16_t packet_id, bool v5, struct gb_str *tx)
 {
     bool known = bit_get(a->awaiting, packet_id);
-    if (known) {
-        bit_set(a->awaiting, packet_id, false);
-        a->unreleased--;
-    }
+    if (known) bit_set(a->awaiting, packet_id, false);
     if (known || !v5) {
         append(tx, PUBCOMP, packet_id);
         return;

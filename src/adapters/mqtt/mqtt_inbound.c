@@ -23,6 +23,7 @@ struct delivery {
     uint64_t epoch;
     uint64_t seq;
     uint64_t received_ns;
+    size_t size;
     char *topic; /* only while unmatched */
     struct gb_task settled_task;
     gb_settled_fn *settled;
@@ -48,6 +49,7 @@ struct gb_mqtt_inbound {
     struct gb_list ready, unmatched, held, idle;
     uint32_t queued; /* ready + unmatched */
     uint32_t held_count;
+    size_t bytes; /* of all deliveries that are not idle */
     size_t unmatched_qos0_bytes;
     uint64_t grace_end_ns;
     struct gb_timer grace;
@@ -155,6 +157,18 @@ uint32_t gb_mqtt_inbound_held(const struct gb_mqtt_inbound *in)
     return in->held_count;
 }
 
+size_t gb_mqtt_inbound_bytes(const struct gb_mqtt_inbound *in)
+{
+    return in->bytes;
+}
+
+void gb_mqtt_inbound_overflow(struct gb_mqtt_inbound *in, uint64_t seq)
+{
+    gb_metric_add(in->m.overflow, 1);
+    gb_mqtt_acks_settle(in->cfg.acks, seq, in->cfg.tx);
+    in->cfg.flush(in->cfg.arg);
+}
+
 bool gb_mqtt_inbound_buffering(const struct gb_mqtt_inbound *in)
 {
     return !gb_list_empty(&in->unmatched);
@@ -213,6 +227,7 @@ static void recycle_memory(struct delivery *d)
     gb_envelope_unref(d->base.envelope);
     free(d->topic);
     struct gb_mqtt_inbound *in = d->in;
+    in->bytes -= d->size;
     memset(d, 0, sizeof *d);
     d->in = in;
     d->settled_task.run = settled_later;
@@ -335,7 +350,8 @@ static void pump_later(struct gb_task *t)
     pump(GB_CONTAINER_OF(t, struct gb_mqtt_inbound, pump_task));
 }
 
-/* A wanted filter covers it: it may go to the route. Removed filters wait for their window (spec 03 §8.3). */
+/* A wanted filter covers it: it may go to the route. Removed filters wait for their window (spec 03
+ * §8.3). */
 static bool is_covered(const struct gb_mqtt_inbound *in, struct gb_bytes topic)
 {
     return gb_mqtt_reconcile_wants(in->cfg.reconcile, topic);
@@ -354,7 +370,8 @@ static bool evict_unmatched_qos0(struct gb_mqtt_inbound *in)
     return false;
 }
 
-/* Spec 03 §6.4: QoS 0 is dropped when the queue is full; QoS 1/2 is bounded by the window and evicts QoS 0. */
+/* Spec 03 §6.4: QoS 0 is dropped when the queue is full; QoS 1/2 is bounded by the window and
+ * evicts QoS 0. */
 static bool has_room(struct gb_mqtt_inbound *in, const struct gb_mqtt_message *m)
 {
     if (in->queued < in->cfg.session->receive_maximum) return true;
@@ -388,7 +405,8 @@ static void no_memory(struct gb_mqtt_inbound *in, const struct gb_mqtt_message *
         gb_mqtt_acks_settle(in->cfg.acks, m->seq, in->cfg.tx);
 }
 
-/* No filter matches and no window is open: a subscription that we don't know (spec 03 §7 item 4). */
+/* No filter matches and no window is open: a subscription that we don't know (spec 03 §7 item
+ * 4). */
 static void orphan(struct delivery *d)
 {
     struct gb_mqtt_inbound *in = d->in;
@@ -420,6 +438,8 @@ void gb_mqtt_inbound_accept(struct gb_mqtt_inbound *in, const struct gb_mqtt_mes
     d->qos = m->qos;
     d->epoch = in->epoch;
     d->seq = m->seq;
+    d->size = m->size;
+    in->bytes += m->size;
     d->received_ns = gb_reactor_now_ns(in->reactor);
     enter_place(d, covered ? PLACE_READY : PLACE_UNMATCHED);
     update_gauges(in);
@@ -438,7 +458,8 @@ void gb_mqtt_inbound_accept(struct gb_mqtt_inbound *in, const struct gb_mqtt_mes
     }
 }
 
-/* The grace after a connect is over: messages of filters on their way out stay, others are orphans. */
+/* The grace after a connect is over: messages of filters on their way out stay, others are
+ * orphans. */
 static void grace_over(struct gb_timer *t)
 {
     struct gb_mqtt_inbound *in = GB_CONTAINER_OF(t, struct gb_mqtt_inbound, grace);
@@ -511,8 +532,8 @@ void gb_mqtt_inbound_connected(struct gb_mqtt_inbound *in)
     update_gauges(in);
 }
 
-/* Queued QoS 1/2 of this epoch can't be acknowledged any more: durable sessions get them again, ephemeral ones lost
- * them with the connection; QoS 0 was delivered once and stays. */
+/* Queued QoS 1/2 of this epoch can't be acknowledged any more: durable sessions get them again,
+ * ephemeral ones lost them with the connection; QoS 0 was delivered once and stays. */
 static void drop_queued(struct gb_mqtt_inbound *in, struct gb_list *list, bool qos0_too)
 {
     struct gb_list_node *n = gb_list_first(list);

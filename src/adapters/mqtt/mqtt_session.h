@@ -11,11 +11,11 @@
 #include "ports/session.h"
 #include "ports/subscriptions.h"
 
-/* One MQTT session: connection, epochs, acknowledgement order, managed subscriptions, publishing (spec 03).
- * It has no clock and no socket of its own: time comes from the reactor, bytes from gb_net, so that the simulator can
- * run it unchanged.
- * Owns:   the session owns its receiver and senders; the configuration's strings are copied; reactor, net, stores and
- *         metrics are borrowed until the session is freed.
+/* One MQTT session: connection, epochs, acknowledgement order, managed subscriptions, publishing
+ * (spec 03). It has no clock and no socket of its own: time comes from the reactor, bytes from
+ * gb_net, so that the simulator can run it unchanged.
+ * Owns:   the session owns its receiver and senders; the configuration's strings are copied;
+ *         reactor, net, stores and metrics are borrowed until the session is freed.
  * Thread: loop thread only.
  * Errors: constructors: GB_INVALID_CONFIG naming the key, GB_UNAVAILABLE (out of memory). */
 
@@ -46,6 +46,7 @@ struct gb_mqtt_session_cfg {
     bool clean_start;
     uint32_t session_expiry_interval_s; /* resolved: durable 0 -> 86400 */
     uint16_t receive_maximum;           /* resolved: 0 -> 192 */
+    uint32_t excess_bytes_max; /* messages beyond receive_maximum (docs/decisions/0304); 0 -> 64 MiB */
     uint32_t max_payload_bytes;         /* resolved: 0 -> 262144 */
     bool no_local;
     bool content_hash_id;            /* v3.1.1 only */

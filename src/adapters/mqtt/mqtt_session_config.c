@@ -110,15 +110,6 @@ struct gb_err gb_mqtt_session_copy_cfg(struct gb_mqtt_session *s,
     return err;
 }
 
-uint32_t gb_mqtt_session_window(const struct gb_mqtt_session *s)
-{
-    uint32_t window = s->cfg.receive_maximum;
-    if (s->cfg.version == GB_MQTT_V311) {
-        return window;
-    }
-    return window * 2 > 65535 ? 65535 : window * 2;
-}
-
 void gb_mqtt_session_init_metrics(struct gb_mqtt_session *s)
 {
     struct gb_metrics *m = s->cfg.metrics;

@@ -6,16 +6,16 @@
 
 enum { EXCESS_BYTES_MAX = 64 * 1024 * 1024, MESSAGE_OVERHEAD = 512 };
 
-/* Some brokers send more than the receive maximum: mosquitto 2.0.11 answers each acknowledgement with up to twenty
- * queued messages. Refusing that would never end, for they do it again on the next connection. */
+/* Some brokers send more than the receive maximum: mosquitto 2.0.11 answers each acknowledgement with
+ * up to twenty queued messages. Refusing that would never end: they do it on the next connection too. */
 static bool may_take(struct gb_mqtt_session *s, size_t size)
 {
     if (s->excess) return false;
     if (gb_mqtt_acks_unsettled(&s->acks) < s->cfg.receive_maximum) return true;
     if (!s->excess_told)
         GB_LOG(GB_LOG_WARN,
-               "the broker sends more than receive_maximum; what fits in memory is taken, the rest is left unacknowledged "
-               "and fetched again",
+               "the broker sends more than receive_maximum; what fits in memory is taken, the rest "
+               "is left unacknowledged and fetched again",
                gb_lf_str("session_id", s->cfg.id),
                gb_lf_int("receive_maximum", s->cfg.receive_maximum));
     s->excess_told = true;
@@ -23,34 +23,31 @@ static bool may_take(struct gb_mqtt_session *s, size_t size)
     return gb_mqtt_inbound_bytes(s->inbound) + size <= limit;
 }
 
-/* A broker that counts badly is told so in the log long before it is refused. */
-static void note_overrun(struct gb_mqtt_session *s)
+/* Registers a QoS 1/2 message of `size` bytes; false: it is no new message, or it can't be taken. Then
+ * a durable session leaves it, and all that follow it, unacknowledged, so that a new connection brings
+ * them in order; an ephemeral one, which would lose everything with the connection, drops it (spec 03
+ * §6.4). */
+static bool receive(struct gb_mqtt_session *s, uint8_t qos, uint16_t packet_id, size_t size,
+                    uint64_t *seq)
 {
-    uint64_t suppressed = 0;
-    if (gb_mqtt_acks_unsettled(&s->acks) <= s->cfg.receive_maximum) {
-        return;
+    bool durable = s->cfg.mode != GB_MQTT_EPHEMERAL;
+    bool take = gb_mqtt_acks_knows(&s->acks, packet_id, qos) || may_take(s, size);
+    if (!take && durable) {
+        s->excess = true;
+        return false;
     }
-    if (gb_log_allow(&s->overrun_limit, gb_reactor_now_ns(s->cfg.reactor),
-                     60 * UINT64_C(1000000000), &suppressed)) {
-        GB_LOG(GB_LOG_WARN, "the broker exceeds receive_maximum; up to twice as many are borne",
-               gb_lf_str("session_id", s->cfg.id),
-               gb_lf_int("receive_maximum", s->cfg.receive_maximum));
-    }
-}
-
-/* Registers a QoS 1/2 message in the window; false: it is no new message, or the connection
- * ends. */
-static bool receive(struct gb_mqtt_session *s, uint8_t qos, uint16_t packet_id, uint64_t *seq)
-{
     switch (gb_mqtt_acks_receive(&s->acks, packet_id, qos, seq, &s->link.tx)) {
-    case GB_MQTT_RECEIVE_NEW: note_overrun(s); return true;
-    case GB_MQTT_RECEIVE_DUPLICATE: gb_mqtt_link_flush(&s->link); return false;
-    case GB_MQTT_RECEIVE_RESENT: return false;
-    case GB_MQTT_RECEIVE_OVERFLOW: break;
+    case GB_MQTT_RECEIVE_NEW:
+        if (!take) gb_mqtt_inbound_overflow(s->inbound, *seq);
+        return take;
+    case GB_MQTT_RECEIVE_DUPLICATE:
+        gb_mqtt_link_flush(&s->link);
+        return false;
+    case GB_MQTT_RECEIVE_RESENT:
+        break;
     }
-    gb_mqtt_session_reject(s, GB_MQTT_RECEIVE_MAXIMUM_EXCEEDED,
-                           gb_err(GB_PROTOCOL_ERROR, "more than %u unacknowledged messages: %s",
-                                  gb_mqtt_session_window(s), window_hint(s)));
+    /* Beyond the window the broker may have run out of identifiers and mean another message. */
+    if (durable && s->excess_told) s->excess = true;
     return false;
 }
 

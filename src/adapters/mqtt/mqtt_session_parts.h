@@ -73,7 +73,7 @@ struct gb_mqtt_session {
     bool recovery_wanted, recovery_running;
     uint64_t recovery_ended_ns;
     uint64_t recovery_count;
-    struct gb_log_limit poison_limit, overrun_limit;
+    struct gb_log_limit poison_limit;
     struct gb_str orphan_topic; /* unsubscribed last */
     /* replays of removed filters */
     struct gb_dlq_write replay_write;
@@ -93,8 +93,6 @@ struct gb_mqtt_session *gb_mqtt_session_of(struct gb_session *s);
 struct gb_err gb_mqtt_session_copy_cfg(struct gb_mqtt_session *s,
                                        const struct gb_mqtt_session_cfg *cfg);
 void gb_mqtt_session_init_metrics(struct gb_mqtt_session *s);
-/* Unacknowledged messages that are borne; more is a violation (docs/decisions/0352). */
-uint32_t gb_mqtt_session_window(const struct gb_mqtt_session *s);
 /* mqtt_session_packets.c */
 void gb_mqtt_session_packet(void *arg, const struct gb_mqtt_packet *p);
 void gb_mqtt_session_oversized(void *arg, uint8_t qos, uint16_t packet_id);

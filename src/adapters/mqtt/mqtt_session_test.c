@@ -293,7 +293,6 @@ static void unsettled_work_at_the_recycle_deadline_is_terminal(void **state)
     mqtt_rig_close(&r);
 }
 
-/* docs/decisions/0352: mosquitto 2.0.11 counts badly under load. v5 bears twice the window, v3.1.1 none above it. */
 /* docs/decisions/0304: brokers that ignore the receive maximum are put up with. */
 static void messages_beyond_the_window_are_taken(void **state)
 {
