@@ -9,7 +9,7 @@
 
 enum { FULL_DELAY_S = 5, QUERY_FAILED_DELAY_S = 1 };
 /* How soon a held delivery asks again whether its partition has room (docs/decisions/0006). */
-static const uint64_t recheck_ns = 100 * 1000000ull;
+static const uint64_t recheck_ns = 10 * 1000000ull;
 
 static void check_depth(struct gb_flight *f);
 static void query_depth(struct gb_route_partition *p);
@@ -124,10 +124,11 @@ void gb_flight_store(struct gb_flight *f)
         struct gb_err err = build_record(f, i);
         if (!gb_failed(err)) continue;
         if (err.code == GB_ADDRESS_TEMPLATE) gb_metric_add(r->metrics.template_errors, 1);
-        if (gb_err_is_transient(&err))
+        if (gb_err_is_transient(&err)) {
             gb_flight_recover(f, err);
-        else
+        } else {
             gb_flight_terminal(f, &r->targets[i], err);
+        }
         return;
     }
     check_depth(f);
@@ -166,20 +167,22 @@ static void depth_done(struct gb_op *op, void *arg)
     p->under_until_ns =
         gb_failed(err) || full ? 0 : now_ns + (uint64_t)r->cfg.policy.depth_cache_ttl_ns;
     const struct gb_dimension partition = {"partition", p->name.data};
-    if (gb_failed(err) && err.code != GB_CANCELLED)
+    if (gb_failed(err) && err.code != GB_CANCELLED) {
         gb_metric_add(
             gb_metrics_get(r->cfg.metrics, GB_METRIC_COUNTER, "OutboxDepthFailures", &partition, 1),
             1);
-    else if (!gb_failed(err))
+    } else if (!gb_failed(err)) {
         gb_metric_set(gb_metrics_get(r->cfg.metrics, GB_METRIC_GAUGE, "OutboxDepth", &partition, 1),
                       (double)p->depth.pending);
-    if (!gb_failed(err) && !full)
+    }
+    if (!gb_failed(err) && !full) {
         p->credits = r->cfg.policy.max_outbox_depth - p->depth.pending;
-    else if (full)
+    } else if (full) {
         err = gb_err(GB_UNAVAILABLE,
                      "outbox partition %s holds %llu records, max_outbox_depth is %llu",
                      p->name.data, (unsigned long long)p->depth.pending,
                      (unsigned long long)r->cfg.policy.max_outbox_depth);
+    }
     struct gb_list waiting;
     gb_list_init(&waiting);
     gb_list_splice(&waiting, &p->waiting);
@@ -254,10 +257,11 @@ static void retry_persist(struct gb_flight *f, struct gb_err cause)
     int64_t delay_ns =
         gb_backoff_delay_ns(&p->backoff, f->tries, cause.retry_after_ns, r->cfg.reactor);
     uint64_t suppressed = 0;
-    if (gb_log_allow(&r->log_limit, now_ns, 10 * GB_SEC, &suppressed))
+    if (gb_log_allow(&r->log_limit, now_ns, 10 * GB_SEC, &suppressed)) {
         GB_LOG(GB_LOG_ERROR, "outbox refused a record; the source is not acknowledged",
                gb_lf_str("route_id", r->id), gb_lf_err(&cause),
                gb_lf_int("more_since_last_line", (int64_t)suppressed));
+    }
     if (gb_add_sat_i64((int64_t)(now_ns - f->first_try_ns), delay_ns) > p->send_retry_budget_ns) {
         gb_metric_add(r->metrics.errors, 1);
         gb_flight_hand_back(f, cause, delay_ns);
