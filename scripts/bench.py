@@ -215,8 +215,9 @@ def document(row, folder, broker_port, sink_port):
         stores["outbox"] = {"type": "sqlite", "options": {"path": str(folder / "outbox.db")}}
     if row.outbox:
         route["delivery_mode"] = "shared_outbox"
+        route["policy"]["max_outbox_depth"] = 1000  # bounds the memory of what waits; the source is held back
         route["session"] = {"session_id": "source", "sender_id": "sqs", "drain_batch_size": 500,
-                            "drain_max_batch_size": 2000,
+                            "drain_max_batch_size": 1000,
                             "drain_strategy": {"type": "adaptive_backoff", "min_interval": "1ms",
                                                "max_interval": "1s", "multiplier": 2.0}}
     session = {"broker_url": f"tcp://127.0.0.1:{broker_port}", "client_id": "bench-bridge",
