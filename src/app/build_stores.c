@@ -8,8 +8,8 @@
 /* Requests that may wait for a store: every route slot, every drained record and some for
  * housekeeping. */
 enum { STORE_QUEUE_MAX = 65536 };
-/* A volatile outbox suppresses duplicates of this many ended records: some 2 MiB. */
-enum { MEMORY_ENDED_MAX = 4000 };
+/* A volatile outbox suppresses duplicates of this many ended records: some 1 MiB. */
+enum { MEMORY_ENDED_MAX = 2000 };
 
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
 {
