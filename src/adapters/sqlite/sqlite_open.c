@@ -80,7 +80,7 @@ static struct gb_err configure(sqlite3 *sql, const char *path, bool strict, bool
     if (!gb_failed(err)) err = enable_wal(sql, path, in_memory);
     if (!gb_failed(err)) err = gb_sqlite_exec(sql, path, "PRAGMA synchronous=FULL");
     if (!gb_failed(err) && strict) err = gb_sqlite_exec(sql, path, "PRAGMA foreign_keys=ON");
-    if (!gb_failed(err)) err = gb_sqlite_exec(sql, path, "PRAGMA cache_size=-4096");
+    if (!gb_failed(err)) err = gb_sqlite_exec(sql, path, "PRAGMA cache_size=-3072");
     return err;
 }
 
