@@ -125,8 +125,11 @@ void gb_runtime_start(struct gb_runtime *r)
     for (size_t i = 0; i < r->drainer_count; i++) {
         struct gb_built_drainer *b = &r->drainers[i];
         b->mark.deadline_ns = deadline_ns;
-        gb_local_authority_start(&b->authority, r->reactor, r->outbox, r->owner_token, b->partition,
-                                 &b->mark, mark_read, r);
+        const struct gb_local_authority_cfg cfg = {.reactor = r->reactor,
+                                                   .outbox = r->outbox,
+                                                   .owner = r->owner_token,
+                                                   .partition = b->partition};
+        gb_local_authority_start(&b->authority, &cfg, &b->mark, mark_read, r);
     }
     if (r->drainer_count == 0) start_parts(r);
 }

@@ -73,10 +73,11 @@ static void write_done(struct gb_op *op, void *arg)
 static void cancel(struct gb_op *op)
 {
     struct gb_dlq_handover *h = GB_CONTAINER_OF(op, struct gb_dlq_handover, op);
-    if (gb_timer_running(&h->timer))
+    if (gb_timer_running(&h->timer)) {
         finish(h, (struct gb_err){.code = GB_CANCELLED});
-    else
+    } else {
         gb_op_cancel(&h->write.op); /* write_done ends the hand-over */
+    }
 }
 
 void gb_dlq_handover_start(struct gb_dlq_handover *h, const struct gb_dlq_handover_cfg *cfg,
@@ -87,7 +88,7 @@ void gb_dlq_handover_start(struct gb_dlq_handover *h, const struct gb_dlq_handov
     h->reactor = cfg->reactor;
     h->entry = take_entry;
     h->tries = 0;
-    snprintf(h->category, sizeof h->category, "%s", cfg->category);
+    (void)snprintf(h->category, sizeof h->category, "%s", cfg->category);
     h->started_ns = gb_reactor_now_ns(h->reactor);
     gb_op_start(&h->op, h->reactor, done, arg, cancel, h);
     struct gb_err err = gb_timer_init(&h->timer, h->reactor, timer_fired);

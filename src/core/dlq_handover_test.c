@@ -102,9 +102,10 @@ static void test_tries(void **state)
         print_message("  %s\n", row->name);
         if (i > 0) setup(state);
         struct fixture *f = *state;
-        for (unsigned k = 0; k < row->writes; k++)
+        for (unsigned k = 0; k < row->writes; k++) {
             fake_script_add(&f->x.dlq.script, row->answers[k] == GB_OK ? FAKE_DO : FAKE_FAIL,
                             row->answers[k]);
+        }
         start(f);
         if (row->after_ns > 0) {
             core_fixture_run(&f->x, row->after_ns - 1);

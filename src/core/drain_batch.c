@@ -124,8 +124,8 @@ static void group_goes_on(struct job *j)
     start_ready(j->batch);
 }
 
-/* The record's work is done: complete it, and let its group go on at once (the order at the destination is kept by the
- * send, not by the complete). */
+/* The record's work is done: complete it, and let its group go on at once (the order at the
+ * destination is kept by the send, not by the complete). */
 static void complete(struct job *j)
 {
     settle(j, GB_OUTBOX_COMPLETE);
@@ -144,10 +144,11 @@ static void handover_done(struct gb_op *op, void *arg)
     struct gb_err err = op->result;
     j->batch->active--;
     gb_dlq_handover_deinit(&j->work.handover);
-    if (err.code == GB_OK)
+    if (err.code == GB_OK) {
         complete(j);
-    else
+    } else {
         give_up(j);
+    }
 }
 
 static void dead_letter(struct job *j, struct gb_err cause, const char *word)
@@ -339,7 +340,8 @@ static void stall(struct gb_drain_batch *b)
     gb_reactor_defer(b->env.reactor, &b->finished);
 }
 
-/* First the working budget: what has not started is deferred. Then 30 s more: the batch is abandoned (spec 02 §7.4). */
+/* First the working budget: what has not started is deferred. Then 30 s more: the batch is
+ * abandoned (spec 02 §7.4). */
 static void budget_over(struct gb_timer *t)
 {
     struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, budget);
@@ -352,8 +354,8 @@ static void budget_over(struct gb_timer *t)
     stall(b);
 }
 
-/* A sender that ignores its deadline (spec 02 §6.1). A result that arrived together with the ceiling wins: its op is
- * finished, only `done` is still to run. */
+/* A sender that ignores its deadline (spec 02 §6.1). A result that arrived together with the
+ * ceiling wins: its op is finished, only `done` is still to run. */
 static void ceiling_reached(struct gb_timer *t)
 {
     struct gb_drain_batch *b = GB_CONTAINER_OF(t, struct gb_drain_batch, ceiling);
@@ -410,10 +412,11 @@ static struct gb_err make_groups(struct gb_drain_batch *b)
             if (!gb_failed(err))
                 err = gb_map_put(&size_of_key, j->record->ordering_key, (void *)(uintptr_t)members);
         }
-        if (previous == NULL)
+        if (previous == NULL) {
             gb_list_push(&b->ready, &j->node);
-        else
+        } else {
             previous->next_in_group = j;
+        }
     }
     gb_map_deinit(&last_of_key);
     gb_map_deinit(&size_of_key);
@@ -455,9 +458,10 @@ void gb_drain_batch_start(struct gb_drain_batch *b, gb_drain_done_fn *done, void
     b->done = done;
     b->arg = arg;
     int64_t send_timeout_ns = 0;
-    for (size_t i = 0; i < b->env.target_count; i++)
+    for (size_t i = 0; i < b->env.target_count; i++) {
         if (b->env.targets[i].cfg.policy.send_timeout_ns > send_timeout_ns)
             send_timeout_ns = b->env.targets[i].cfg.policy.send_timeout_ns;
+    }
     int64_t budget_ns =
         gb_drain_budget_ns(&b->env.policy, b->records->count, b->longest_group, send_timeout_ns);
     gb_timer_start(&b->budget,

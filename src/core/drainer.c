@@ -84,9 +84,10 @@ static void init_target_metrics(struct gb_drainer *d, struct gb_drain_target *t)
         {&t->metrics.expired_before_send, "OutboxExpiredBeforeSend"},
         {&t->metrics.expired, "MessagesExpired"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *rows[i].handle = gb_metrics_get(d->cfg.metrics, GB_METRIC_COUNTER, rows[i].name,
                                          GB_DIMS({"route_id", t->route_id}));
+    }
 }
 
 static struct gb_err copy_targets(struct gb_drainer *d, const struct gb_drainer_cfg *cfg)
@@ -208,7 +209,8 @@ static void finish_stop(struct gb_drainer *d)
                          : gb_ok());
 }
 
-/* Polls are one interval apart, counted from the start of the cycle; after trouble at least 5 s from now. */
+/* Polls are one interval apart, counted from the start of the cycle; after trouble at least 5 s
+ * from now. */
 static void wait_next(struct gb_drainer *d)
 {
     if (d->state != DRAINER_IDLE) set_state(d, DRAINER_IDLE);
@@ -252,9 +254,10 @@ static bool any_ready(const struct gb_drainer *d)
 /* The sweep serves `on_expired: drop` alone: under dlq the records go one by one (spec 02 §7.6). */
 static bool sweep_allowed(const struct gb_drainer *d)
 {
-    for (size_t i = 0; i < d->env.target_count; i++)
+    for (size_t i = 0; i < d->env.target_count; i++) {
         if (d->env.targets[i].cfg.policy.on_expired != GB_ACTION_DROP && d->cfg.dlq != NULL)
             return false;
+    }
     return true;
 }
 
@@ -266,14 +269,16 @@ static uint64_t store_deadline(const struct gb_drainer *d)
 static void expire_done(struct gb_op *op, void *arg)
 {
     struct gb_drainer *d = arg;
-    if (d->expire.expired > 0)
+    if (d->expire.expired > 0) {
         gb_metric_add(gb_metrics_get(d->cfg.metrics, GB_METRIC_COUNTER, "MessagesExpired",
                                      GB_DIMS({"route_id", d->env.targets[0].route_id},
                                              {"session_id", d->session_id})),
                       d->expire.expired);
-    if (gb_failed(op->result) && op->result.code != GB_CANCELLED)
+    }
+    if (gb_failed(op->result) && op->result.code != GB_CANCELLED) {
         GB_LOG(GB_LOG_WARN, "outbox expiry sweep failed; it is tried again in a minute",
                gb_lf_str("partition", d->partition), gb_lf_err(&op->result));
+    }
     claim_next(d);
 }
 
@@ -288,9 +293,10 @@ static void cycle(struct gb_timer *t)
                                              {"route_id", d->env.targets[0].route_id})),
                       1);
         uint64_t suppressed = 0;
-        if (gb_log_allow(&d->no_lease_limit, now_of(d), no_lease_warning_ns, &suppressed))
+        if (gb_log_allow(&d->no_lease_limit, now_of(d), no_lease_warning_ns, &suppressed)) {
             GB_LOG(GB_LOG_WARN, "outbox partition is not drained: no lease",
                    gb_lf_str("partition", d->partition));
+        }
         wait_next(d);
         return;
     }
@@ -369,15 +375,17 @@ static void batch_done(void *arg, const struct gb_drain_result *result)
                                              {"route_id", d->env.targets[0].route_id})),
                       1);
         d->stop_left = true;
-        if (d->stop_op != NULL)
+        if (d->stop_op != NULL) {
             finish_stop(d);
-        else
+        } else {
             set_state(d, DRAINER_STOPPED);
-        if (d->cfg.stalled != NULL)
+        }
+        if (d->cfg.stalled != NULL) {
             d->cfg.stalled(d->cfg.arg, d->partition,
                            gb_err(GB_TIMEOUT,
                                   "a drain batch of partition %s overran its budget by 30 s",
                                   d->partition));
+        }
         return; /* senders still hold parts of the batch: it is left alone on purpose */
     }
     gb_drain_batch_free(d->batch);
@@ -413,9 +421,10 @@ static void claim_done(struct gb_op *op, void *arg)
     gb_outbox_batch_free(records);
     if (gb_failed(err)) {
         d->not_before_ns = now_of(d) + trouble_floor_ns;
-        if (err.code != GB_CANCELLED)
+        if (err.code != GB_CANCELLED) {
             GB_LOG(GB_LOG_ERROR, "outbox claim failed", gb_lf_str("partition", d->partition),
                    gb_lf_err(&err));
+        }
         wait_next(d);
         return;
     }

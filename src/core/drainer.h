@@ -8,10 +8,12 @@
 #include "ports/outbox.h"
 #include "ports/sender.h"
 
-/* Drains one outbox partition (spec 02 §7.3-7.7): claim, group by ordering key, send, complete or release.
+/* Drains one outbox partition (spec 02 §7.3-7.7): claim, group by ordering key, send, complete or
+ * release.
  * Owns:   its batch; borrows the configuration's parts until freed; strings are copied.
  * Thread: loop thread only.
- * Errors: gb_drainer_new: GB_UNAVAILABLE, GB_INVALID_CONFIG. Run-time faults go to metrics, log and `stalled`. */
+ * Errors: gb_drainer_new: GB_UNAVAILABLE, GB_INVALID_CONFIG. Run-time faults go to metrics, log and
+ *         `stalled`. */
 struct gb_drainer;
 
 struct gb_drainer_target { /* one per binding whose records live in this partition */
@@ -32,23 +34,28 @@ struct gb_drainer_cfg {
     struct gb_outbox *outbox;
     struct gb_dlq *dlq; /* may be NULL */
     struct gb_authority authority;
-    /* A batch overran its budget by 30 s (spec 02 §7.4) or a sender its ceiling (§6.1): the process must end. */
+    /* A batch overran its budget by 30 s (spec 02 §7.4) or a sender its ceiling (§6.1): the process
+     * must end. */
     void (*stalled)(void *arg, const char *partition, struct gb_err cause);
     void *arg;
 };
 
 struct gb_err gb_drainer_new(const struct gb_drainer_cfg *cfg, struct gb_drainer **out);
 void gb_drainer_start(struct gb_drainer *d);
-/* New records are durable: the next cycle comes no later than the strategy's shortest interval after the last one. */
+/* New records are durable: the next cycle comes no later than the strategy's shortest interval
+ * after the last one. */
 void gb_drainer_wake(struct gb_drainer *d);
-/* One final drain if it drained before, holds authority and the destination is ready, at most max_timeout and
- * op.deadline_ns; then completes. GB_TIMEOUT when work had to be left claimed or pending. */
+/* One final drain if it drained before, holds authority and the destination is ready, at most
+ * max_timeout and op.deadline_ns; then completes. GB_TIMEOUT when work had to be left claimed or
+ * pending. */
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg);
-/* Never started, or stop completed; NULL ok. A stalled drainer whose operations are still out keeps its memory. */
+/* Never started, or stop completed; NULL ok. A stalled drainer whose operations are still out keeps
+ * its memory. */
 void gb_drainer_free(struct gb_drainer *d);
 
 /* The local token of a standalone bridge (spec 02 §2.4): version = stored mark + 1 at every start.
- * gb_local_authority_start reads the mark (op result: GB_OK or the store's error); until then there is no authority. */
+ * gb_local_authority_start reads the mark (op result: GB_OK or the store's error); until then there
+ * is no authority. */
 struct gb_local_authority {
     /* private */
     struct gb_outbox_stats stats;
@@ -56,9 +63,15 @@ struct gb_local_authority {
     uint64_t version;
     struct gb_op *op;
 };
-void gb_local_authority_start(struct gb_local_authority *a, struct gb_reactor *r,
-                              struct gb_outbox *outbox, const char *owner, const char *partition,
-                              struct gb_op *op, gb_done_fn *done, void *arg);
+struct gb_local_authority_cfg { /* texts are copied */
+    struct gb_reactor *reactor;
+    struct gb_outbox *outbox;
+    const char *owner; /* instance_id#<boot-nonce> */
+    const char *partition;
+};
+void gb_local_authority_start(struct gb_local_authority *a,
+                              const struct gb_local_authority_cfg *cfg, struct gb_op *op,
+                              gb_done_fn *done, void *arg);
 struct gb_authority gb_local_authority(struct gb_local_authority *a);
 void gb_local_authority_deinit(struct gb_local_authority *a);
 

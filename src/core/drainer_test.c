@@ -669,10 +669,11 @@ static void test_stop_deadline(void **state)
         print_message("  %s\n", row->name);
         if (i > 0) setup(state);
         struct fixture *f = *state;
-        if (row->kind == FAKE_OUTBOX_KINDS)
+        if (row->kind == FAKE_OUTBOX_KINDS) {
             fake_script_always(&f->x.sender.script, FAKE_HOLD, GB_OK);
-        else
+        } else {
             fake_script_add(&f->x.outbox.script[row->kind], FAKE_HOLD, GB_OK);
+        }
         add_records(f, 2);
         start(f);
         core_fixture_run(&f->x, GB_MS);
@@ -741,8 +742,11 @@ static void test_local_token_is_above_the_mark(void **state)
     fake_script_add(&f->x.outbox.script[FAKE_STATS], FAKE_FAIL, GB_UNAVAILABLE);
     for (int i = 0; i < 2; i++) {
         struct gb_token token;
-        gb_local_authority_start(&a, f->x.reactor, &f->x.outbox.outbox, "i1#n", "SESSION#s", &op,
-                                 on_read, &done);
+        const struct gb_local_authority_cfg cfg = {.reactor = f->x.reactor,
+                                                   .outbox = &f->x.outbox.outbox,
+                                                   .owner = "i1#n",
+                                                   .partition = "SESSION#s"};
+        gb_local_authority_start(&a, &cfg, &op, on_read, &done);
         struct gb_authority authority = gb_local_authority(&a);
         assert_false(authority.current(authority.ctx, &token));
         core_fixture_run(&f->x, GB_MS);

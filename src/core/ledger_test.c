@@ -17,9 +17,10 @@ static struct gb_envelope *message(const char *id, const char *dedup, const char
     assert_int_equal(gb_envelope_set_id(e, gb_bytes_c(id)).code, GB_OK);
     if (dedup != NULL)
         assert_int_equal(gb_envelope_put_text(e, GB_H_DEDUP_ID, gb_bytes_c(dedup)).code, GB_OK);
-    if (idem != NULL)
+    if (idem != NULL) {
         assert_int_equal(gb_envelope_put_text(e, GB_H_IDEMPOTENCY_KEY, gb_bytes_c(idem)).code,
                          GB_OK);
+    }
     return e;
 }
 
@@ -97,9 +98,10 @@ static void test_countable(void **state)
         const struct countable_row *row = &countable_rows[i];
         print_message("  %s\n", row->name);
         struct gb_envelope *e = message("1", row->dedup, row->idem);
-        if (row->generated)
+        if (row->generated) {
             assert_int_equal(gb_envelope_put_text(e, GB_H_GENERATED_ID, gb_bytes_c("true")).code,
                              GB_OK);
+        }
         assert_int_equal(gb_ledger_countable(e), row->countable);
         gb_envelope_unref(e);
     }

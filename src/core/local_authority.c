@@ -26,14 +26,14 @@ static void mark_read(struct gb_op *op, void *arg)
     gb_op_finish(caller, op->result);
 }
 
-void gb_local_authority_start(struct gb_local_authority *a, struct gb_reactor *r,
-                              struct gb_outbox *outbox, const char *owner, const char *partition,
-                              struct gb_op *op, gb_done_fn *done, void *arg)
+void gb_local_authority_start(struct gb_local_authority *a,
+                              const struct gb_local_authority_cfg *cfg, struct gb_op *op,
+                              gb_done_fn *done, void *arg)
 {
     memset(a, 0, sizeof *a);
-    gb_op_start(op, r, done, arg, NULL, a);
-    gb_str_append_c(&a->owner, owner);
-    gb_str_append_c(&a->partition, partition);
+    gb_op_start(op, cfg->reactor, done, arg, NULL, a);
+    gb_str_append_c(&a->owner, cfg->owner);
+    gb_str_append_c(&a->partition, cfg->partition);
     struct gb_err err = gb_str_check(&a->partition, "local token");
     if (!gb_failed(err)) err = gb_str_check(&a->owner, "local token");
     if (gb_failed(err)) {
@@ -43,7 +43,7 @@ void gb_local_authority_start(struct gb_local_authority *a, struct gb_reactor *r
     a->op = op;
     a->stats.partition = gb_str_bytes(&a->partition);
     a->stats.op.deadline_ns = op->deadline_ns;
-    outbox->ops->stats(outbox, &a->stats, mark_read, a);
+    cfg->outbox->ops->stats(cfg->outbox, &a->stats, mark_read, a);
 }
 
 struct gb_authority gb_local_authority(struct gb_local_authority *a)

@@ -86,9 +86,10 @@ static void init_metrics(struct gb_route *r)
         {&r->metrics.duplicate_suppressed, "OutboxDuplicateSuppressed", GB_METRIC_COUNTER},
         {&r->metrics.expired, "MessagesExpired", GB_METRIC_COUNTER},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *rows[i].handle = gb_metrics_get(r->cfg.metrics, rows[i].kind, rows[i].name,
                                          GB_DIMS({"route_id", r->id}));
+    }
 }
 
 /* A flight's timer gets its meaning when it is started: the retry delay, or the send's ceiling. */
@@ -213,10 +214,11 @@ static void run_pipeline(struct gb_flight *f)
                            gb_err(GB_MESSAGE_EXPIRED, "the message expired before dispatch"));
         return;
     }
-    if (r->cfg.delivery_mode == GB_SHARED_OUTBOX)
+    if (r->cfg.delivery_mode == GB_SHARED_OUTBOX) {
         gb_flight_store(f);
-    else
+    } else {
         gb_flight_send(f);
+    }
 }
 
 static enum gb_emit emit(void *arg, struct gb_delivery *d)
@@ -290,7 +292,8 @@ void gb_route_wedge(struct gb_route *r, struct gb_err cause)
     if (r->cfg.wedged != NULL) r->cfg.wedged(r->cfg.arg, r->id, cause);
 }
 
-/* Cancels what is under way; each flight ends through its own completion (spec 02 §3, cancellation rule). */
+/* Cancels what is under way; each flight ends through its own completion (spec 02 §3, cancellation
+ * rule). */
 static void cancel_flight(struct gb_flight *f)
 {
     switch (f->state) {

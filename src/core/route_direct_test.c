@@ -171,9 +171,10 @@ static void test_outcomes(void **state)
         assert_int_equal(core_fixture_count(&f->x, "MessagesSent"), row->send == GB_OK);
         assert_int_equal(core_fixture_count(&f->x, "DLQEntries"), row->entries);
         assert_int_equal(core_fixture_count(&f->x, "MessagesDropped"), row->dropped);
-        if (row->dropped)
+        if (row->dropped) {
             assert_int_equal(core_fixture_count_of(&f->x, "MessagesDropped", "reason", row->word),
                              1);
+        }
         if (row->entries > 0)
             assert_int_equal(core_fixture_count_of(&f->x, "DLQEntries", "category", row->word), 1);
         if (i + 1 < sizeof outcome_rows / sizeof outcome_rows[0]) teardown(state);
@@ -333,11 +334,12 @@ static void test_addresses(void **state)
         f->binding.mqtt = row->mqtt;
         start(f);
         struct fake_delivery *d = fake_receiver_make(&f->x.receiver, "m1");
-        if (row->header != NULL)
+        if (row->header != NULL) {
             assert_int_equal(
                 gb_envelope_put_text(d->delivery.envelope, "factory_id", gb_bytes_c(row->header))
                     .code,
                 GB_OK);
+        }
         fake_receiver_emit(d);
         core_fixture_run(&f->x, GB_SEC);
         assert_int_equal(d->fate, FAKE_ACKED);
@@ -365,9 +367,10 @@ static void test_backoff_between_tries(void **state)
     fake_receiver_push(&f->x.receiver, "m1");
     core_fixture_run(&f->x, 150 * GB_SEC);
     static const int64_t delays_s[] = {1, 2, 4, 8, 16, 30, 30}; /* acceptance 14 */
-    for (size_t i = 0; i < sizeof delays_s / sizeof delays_s[0]; i++)
+    for (size_t i = 0; i < sizeof delays_s / sizeof delays_s[0]; i++) {
         assert_int_equal(f->x.sender.sent[i + 1].at_ns - f->x.sender.sent[i].at_ns,
                          delays_s[i] * GB_SEC);
+    }
 }
 
 static void test_retry_after_wins(void **state)

@@ -172,10 +172,11 @@ static bool deliver_failing_at(void **state, unsigned n, enum gb_delivery_mode m
     gb_oom_off();
     assert_int_equal(d->calls, 1);
     bool kept = fake_sender_accepted(&f->x.sender, NULL) + f->x.outbox.count + f->x.dlq.count > 0;
-    if (d->fate == FAKE_ACKED)
+    if (d->fate == FAKE_ACKED) {
         assert_true(kept);
-    else
+    } else {
         assert_int_equal(d->fate, FAKE_RETRIED);
+    }
     if (!failed) assert_int_equal(d->fate, FAKE_ACKED);
     struct gb_op op = {.deadline_ns = f->x.now_ns};
     gb_route_stop(r, &op, on_done, f);
@@ -242,8 +243,11 @@ static void test_local_token(void **state)
         struct gb_local_authority a;
         struct gb_op op = {.deadline_ns = f->x.now_ns + (uint64_t)GB_SEC};
         gb_oom_fail_at(n);
-        gb_local_authority_start(&a, f->x.reactor, &f->x.outbox.outbox, "i1#n", "SESSION#s", &op,
-                                 on_done, f);
+        const struct gb_local_authority_cfg cfg = {.reactor = f->x.reactor,
+                                                   .outbox = &f->x.outbox.outbox,
+                                                   .owner = "i1#n",
+                                                   .partition = "SESSION#s"};
+        gb_local_authority_start(&a, &cfg, &op, on_done, f);
         core_fixture_run(&f->x, GB_MS);
         bool failed = gb_oom_count() >= n;
         gb_oom_off();

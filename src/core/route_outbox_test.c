@@ -44,9 +44,10 @@ static int setup(void **state)
     core_fixture_init(&f.x);
     if (gb_failed(gb_ledger_new(0, &f.ledger))) return -1;
     static const char *const ids[] = {"b0", "b1", "b2"};
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         f.bindings[i] = (struct gb_route_binding){
             .id = ids[i], .sender = &f.x.sender.sender, .address = "a", .session_id = "s"};
+    }
     f.cfg = (struct gb_route_cfg){
         .id = "r",
         .instance_id = "i1",

@@ -35,7 +35,8 @@ void gb_flight_ack(struct gb_flight *f)
     struct gb_route *r = f->route;
     gb_flight_set_state(f, GB_FLIGHT_SETTLING);
     f->acked = true;
-    /* Charges are forgotten only after a successful acknowledge (spec 02 §5.2), when the delivery is gone. */
+    /* Charges are forgotten only after a successful acknowledge (spec 02 §5.2), when the delivery
+     * is gone. */
     if (gb_ledger_size(r->cfg.ledger) > 0) f->charged = gb_envelope_ref(f->envelope);
     f->delivery->ops->ack(f->delivery, settled, f);
 }
@@ -70,10 +71,11 @@ static void drop(struct gb_flight *f, const struct gb_err *cause, const char *wo
         count_dropped(r, word);
         uint64_t suppressed = 0;
         if (gb_log_allow(&r->log_limit, gb_reactor_now_ns(r->cfg.reactor), GB_SEC * 10,
-                         &suppressed))
+                         &suppressed)) {
             GB_LOG(GB_LOG_ERROR, "message dropped by policy", gb_lf_str("route_id", r->id),
                    gb_lf_str("reason", word), gb_lf_err(cause),
                    gb_lf_int("more_since_last_line", (int64_t)suppressed));
+        }
     }
     gb_flight_ack(f);
 }
@@ -224,9 +226,10 @@ struct gb_err gb_flight_address(struct gb_flight *f, const struct gb_route_targe
     *out = gb_str_bytes(scratch);
     if (t->mqtt) return gb_mqtt_address_check(*out);
     for (size_t i = 0; i < out->size; i++) {
-        if (out->data[i] < 0x20 || out->data[i] == 0x7f)
+        if (out->data[i] < 0x20 || out->data[i] == 0x7f) {
             return gb_err(GB_INVALID_TOPIC,
                           "address of binding %s holds a control character at byte %zu", t->id, i);
+        }
     }
     return gb_ok();
 }

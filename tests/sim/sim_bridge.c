@@ -8,7 +8,8 @@
 #include "sim/sim_check.h"
 
 static const char *const urls[] = {"tcp://broker:1883"};
-/* Before and after: in/0 and in/1 go on, in/2 to in/4 are given up, with what is queued for them. */
+/* Before and after: in/0 and in/1 go on, in/2 to in/4 are given up, with what is queued for
+ * them. */
 static const struct gb_mqtt_topic filters[] = {{.filter = "in/#", .qos = 2}};
 static const struct gb_mqtt_topic other_filters[] = {{.filter = "in/0", .qos = 2},
                                                      {.filter = "in/1", .qos = 2}};
@@ -71,7 +72,7 @@ static void on_terminal(void *arg, const char *session_id, struct gb_err cause)
 static void on_persisted(void *arg, struct gb_bytes partition)
 {
     struct sim_bridge *b = arg;
-    for (size_t i = 0; i < b->drain_count; i++)
+    for (size_t i = 0; i < b->drain_count && i < SIM_LEGS_MAX; i++)
         if (gb_bytes_equal_c(partition, partitions[i])) gb_drainer_wake(b->drains[i].drainer);
 }
 
@@ -125,7 +126,7 @@ static void build_session(struct sim_bridge *b)
 static void build_senders(struct sim_bridge *b)
 {
     const struct sim_cfg *c = &b->world->cfg;
-    for (uint8_t leg = 0; leg < sim_legs(c); leg++) {
+    for (size_t leg = 0; leg < sim_legs(c); leg++) {
         struct gb_sender *through = NULL;
         const struct gb_mqtt_sender_cfg sender = {.id = binding_ids[leg],
                                                   .default_topic = addresses[leg],
@@ -134,7 +135,7 @@ static void build_senders(struct sim_bridge *b)
                                                   .throttle_retry_after_ns = 500 * GB_MS};
         if (c->to_mqtt)
             GB_ASSERT(!gb_failed(gb_mqtt_session_add_sender(b->session, &sender, &through)));
-        sim_sink_port(&b->sinks[leg], b, leg, through);
+        sim_sink_port(&b->sinks[leg], b, (uint8_t)leg, through);
     }
 }
 
@@ -142,7 +143,7 @@ static void build_route(struct sim_bridge *b)
 {
     const struct sim_cfg *c = &b->world->cfg;
     struct gb_route_binding bindings[SIM_LEGS_MAX];
-    for (size_t leg = 0; leg < sim_legs(c); leg++)
+    for (size_t leg = 0; leg < sim_legs(c); leg++) {
         bindings[leg] = (struct gb_route_binding){
             .id = binding_ids[leg],
             .sender = &b->sinks[leg].sender,
@@ -150,6 +151,7 @@ static void build_route(struct sim_bridge *b)
             .session_id = session_ids[c->same_partition ? 0 : leg],
             .mqtt = c->to_mqtt,
         };
+    }
     const struct gb_route_cfg cfg = {
         .id = "r",
         .instance_id = "i1",
@@ -196,8 +198,11 @@ static void read_authority(struct sim_drain *d)
     struct sim_bridge *b = d->bridge;
     d->reading = true;
     d->authority_op.deadline_ns = gb_reactor_now_ns(b->reactor) + (uint64_t)(10 * GB_SEC);
-    gb_local_authority_start(&d->authority, b->reactor, &b->outbox.outbox, "i1#boot",
-                             partitions[d - b->drains], &d->authority_op, authority_read, d);
+    const struct gb_local_authority_cfg cfg = {.reactor = b->reactor,
+                                               .outbox = &b->outbox.outbox,
+                                               .owner = "i1#boot",
+                                               .partition = partitions[d - b->drains]};
+    gb_local_authority_start(&d->authority, &cfg, &d->authority_op, authority_read, d);
 }
 
 static void build_drain(struct sim_bridge *b, size_t i)
@@ -366,9 +371,10 @@ void sim_bridge_check_bounds(struct sim_bridge *b)
         calls++;
     /* Each delivery one, each partition one depth query, each drainer its batch and one more. */
     size_t limit = c->policy.max_in_flight + 4 + b->drain_count * (c->drain.max_batch_size + 4);
-    if (s.in_flight > c->policy.max_in_flight || calls > limit)
+    if (s.in_flight > c->policy.max_in_flight || calls > limit) {
         sim_violate(b->world, "%u deliveries in flight, %zu calls out, limits %u and %zu",
                     s.in_flight, calls, c->policy.max_in_flight, limit);
+    }
 }
 
 /* Replays of a removed filter never reached the route: they are left out (spec 02 §4.2). */
@@ -391,15 +397,17 @@ void sim_bridge_check_conservation(struct sim_bridge *b)
     const struct sim_tap *t = &b->tap;
     struct gb_route_state s;
     gb_route_get_state(b->route, &s);
-    if (t->taken != t->acks + t->retries + t->abandons + s.in_flight)
+    if (t->taken != t->acks + t->retries + t->abandons + s.in_flight) {
         sim_violate(b->world, "taken %llu, but acknowledged %llu, handed back %llu, abandoned %llu",
                     (unsigned long long)t->taken, (unsigned long long)t->acks,
                     (unsigned long long)t->retries, (unsigned long long)t->abandons);
+    }
     if (b->world->cfg.shared_outbox || s.in_flight > 0) return;
     uint64_t sum = t->retries + t->abandons;
     gb_metrics_visit(b->metrics, count_ends, &sum);
     uint64_t received = gb_metrics_sum(b->metrics, "MessagesReceived");
-    if (sum != received)
+    if (sum != received) {
         sim_violate(b->world, "received %llu, but %llu ends", (unsigned long long)received,
                     (unsigned long long)sum);
+    }
 }

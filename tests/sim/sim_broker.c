@@ -94,10 +94,11 @@ bool sim_broker_quiet(const struct sim_broker *b)
 static void send_bytes(struct sim_broker *b, struct gb_str *out)
 {
     GB_ASSERT(!out->failed);
-    if (b->conn == NULL)
+    if (b->conn == NULL) {
         gb_str_deinit(out);
-    else
+    } else {
         sim_conn_send(b->conn, out);
+    }
 }
 
 /* --- to the bridge --- */
@@ -397,10 +398,11 @@ static void handle_publish(struct sim_broker *b, const struct gb_mqtt_publish *p
         return;
     }
     uint8_t reason = 0;
-    if (w->messages[message].poison)
+    if (w->messages[message].poison) {
         reason = b->version == GB_MQTT_V5 ? 0x87 : 0;
-    else if (b->version == GB_MQTT_V5 && sim_chance(w, w->cfg.sink_transient))
+    } else if (b->version == GB_MQTT_V5 && sim_chance(w, w->cfg.sink_transient)) {
         reason = 0x97;
+    }
     if (reason == 0) sim_check_accepted(w, message, leg);
     if (p->qos == 0) return;
     *state = p->qos == 2 && reason == 0 ? PID_QOS2_TAKEN : PID_BUSY;
@@ -447,9 +449,10 @@ static void handle_packet(struct sim_broker *b, struct sim_conn *c, const struct
         send_bytes(b, &out);
         break;
     case GB_MQTT_DISCONNECT:
-        if (p->disconnect.reason >= 0x80 && !b->world->cfg.broker_garbage)
+        if (p->disconnect.reason >= 0x80 && !b->world->cfg.broker_garbage) {
             sim_violate(b->world, "the bridge refused what the broker sent: 0x%02x",
                         p->disconnect.reason);
+        }
         sim_conn_close(c);
         break;
     case GB_MQTT_CONNACK:
@@ -476,7 +479,7 @@ void sim_broker_data(struct sim_broker *b, struct sim_conn *c, struct gb_bytes b
         enum gb_mqtt_frame_result r =
             gb_mqtt_frame_next(gb_bytes(c->rx.data + used, c->rx.size - used), PACKET_MAX, &f);
         if (r == GB_MQTT_FRAME_NEED_MORE) break;
-        struct gb_mqtt_packet p;
+        struct gb_mqtt_packet p = {.type = GB_MQTT_CONNECT};
         struct gb_err err = r == GB_MQTT_FRAME_OK ? gb_mqtt_decode_client(&f, b->version, &p)
                                                   : gb_err(GB_PROTOCOL_ERROR, "bad frame");
         if (gb_failed(err) || c->connected == (p.type == GB_MQTT_CONNECT)) {

@@ -83,8 +83,9 @@ void sim_call_start(struct sim_bridge *b, struct gb_op *op, gb_done_fn *done, vo
 
 void sim_call_end_all(struct sim_bridge *b)
 {
-    struct gb_list_node *n;
-    while ((n = gb_list_first(&b->calls)) != NULL) {
+    struct gb_list_node *next = NULL;
+    for (struct gb_list_node *n = gb_list_first(&b->calls); n != NULL; n = next) {
+        next = gb_list_next(&b->calls, n);
         struct sim_call *c = GB_CONTAINER_OF(n, struct sim_call, node);
         if (c->applied && c->discard != NULL) c->discard(c);
         end(c, gb_err(GB_CANCELLED, "the process is gone"));

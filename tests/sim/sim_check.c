@@ -42,7 +42,7 @@ static void explain_by_drop(struct sim_world *w, uint32_t message, uint8_t leg, 
     if (policy_may_drop(&w->cfg) && w->used_drops < drops_seen(w)) {
         w->used_drops++;
         /* The leg is done; later questions about it are answered. */
-        for (uint8_t i = 0; i < SIM_LEGS_MAX; i++)
+        for (size_t i = 0; i < SIM_LEGS_MAX; i++)
             if (leg == i || leg == SIM_LEGS_MAX) w->messages[message].dead_lettered[i] = true;
         return;
     }
@@ -56,7 +56,7 @@ void sim_check_source_ack(struct sim_world *w, uint32_t message)
     m->acked = true;
     if (may_be_expired(w, m) || may_be_orphan(w, m)) return;
     bool safe = true;
-    for (uint8_t leg = 0; leg < sim_legs(&w->cfg); leg++)
+    for (size_t leg = 0; leg < sim_legs(&w->cfg); leg++)
         safe = safe && (m->dead_lettered[leg] || m->accepted[leg] > 0 || m->durable[leg]);
     if (!safe) explain_by_drop(w, message, SIM_LEGS_MAX, "acknowledged");
 }
@@ -80,10 +80,11 @@ static void check_depth(struct sim_world *w)
     uint64_t limit =
         (c->policy.max_outbox_depth + c->policy.max_in_flight + c->drain.max_batch_size) *
         sim_legs(c);
-    if (pending > limit && pending > limit + recently_durable(w))
-        sim_violate(w,
-                    "a record was added to %llu pending ones, the limit with its overshoot is %llu",
-                    (unsigned long long)pending, (unsigned long long)(limit + recently_durable(w)));
+    if (pending <= limit) return;
+    limit += recently_durable(w);
+    if (pending <= limit) return;
+    sim_violate(w, "a record was added to %llu pending ones, the limit with its overshoot is %llu",
+                (unsigned long long)pending, (unsigned long long)limit);
 }
 
 void sim_check_durable(struct sim_world *w, uint32_t message, uint8_t leg, int64_t created_at_ms)
@@ -142,9 +143,10 @@ static void check_order(struct sim_world *w, uint32_t message, uint8_t leg)
         if (other->durable_turn > own->claim_turn) continue; /* it was not there yet */
         const struct sim_message *m = &w->messages[other->message];
         bool done = m->accepted[leg] > 0 || m->dead_lettered[leg] || may_be_expired(w, m);
-        if (!done && !policy_may_drop(&w->cfg))
+        if (!done && !policy_may_drop(&w->cfg)) {
             sim_violate(w, "message %u overtook %u of the same ordering key %u, leg %u", message,
                         other->message, own->key, leg);
+        }
     }
 }
 
@@ -169,7 +171,7 @@ void sim_check_dead_lettered(struct sim_world *w, uint32_t message, uint8_t leg,
 {
     struct sim_message *m = &w->messages[message];
     sim_trace(w, "dead-lettered", message, leg);
-    for (uint8_t i = 0; i < SIM_LEGS_MAX; i++)
+    for (size_t i = 0; i < SIM_LEGS_MAX; i++)
         if (leg == SIM_LEGS_MAX || leg == i) m->dead_lettered[i] = true;
     /* The simulated store's failures are transient: no message pays for them (decision 0005). */
     bool held = w->cfg.shared_outbox && leg == SIM_LEGS_MAX && m->qos > 0 && !w->cfg.ephemeral;

@@ -7,16 +7,29 @@
 #include "sim/sim_broker.h"
 #include "sim/sim_intercept.h"
 
+/* Both ends are done with it. It is freed between two moments, because one of its own events may be
+ * running. */
 static void maybe_free(struct sim_conn *c)
 {
-    if (c->bridge != NULL || c->at_broker || c->busy > 0) return;
+    if (c->bridge != NULL || c->at_broker || gb_list_linked(&c->node)) return;
     gb_timer_deinit(&c->up.timer);
     gb_timer_deinit(&c->down.timer);
     gb_timer_deinit(&c->dial);
-    gb_str_deinit(&c->up.bytes);
-    gb_str_deinit(&c->down.bytes);
-    gb_str_deinit(&c->rx);
-    free(c);
+    gb_list_push(&c->world->dead_conns, &c->node);
+}
+
+void sim_net_bury(struct sim_world *w)
+{
+    struct gb_list_node *next = NULL;
+    for (struct gb_list_node *n = gb_list_first(&w->dead_conns); n != NULL; n = next) {
+        next = gb_list_next(&w->dead_conns, n);
+        struct sim_conn *c = GB_CONTAINER_OF(n, struct sim_conn, node);
+        gb_str_deinit(&c->up.bytes);
+        gb_str_deinit(&c->down.bytes);
+        gb_str_deinit(&c->rx);
+        gb_list_remove(n);
+        free(c);
+    }
 }
 
 static void schedule(struct sim_pipe *p)
@@ -87,10 +100,11 @@ static void pipe_step(struct sim_pipe *p)
     if (p->bytes.size > 0) {
         schedule(p);
     } else if (p->end) {
-        if (p->to_broker)
+        if (p->to_broker) {
             broker_gone(c);
-        else
+        } else {
             close_client(c, gb_ok());
+        }
     }
 }
 
@@ -98,9 +112,7 @@ static void pipe_due(struct gb_timer *t)
 {
     struct sim_pipe *p = GB_CONTAINER_OF(t, struct sim_pipe, timer);
     struct sim_conn *c = p->conn;
-    c->busy++;
     pipe_step(p);
-    c->busy--;
     maybe_free(c);
 }
 
@@ -113,9 +125,7 @@ static void client_gone(struct sim_conn *c)
     gb_list_remove(&c->node);
     c->up.end = true;
     if (c->at_broker) schedule(&c->up);
-    c->busy++;
     c->events->closed(c->arg, c->close_reason);
-    c->busy--;
     maybe_free(c);
 }
 
@@ -221,7 +231,7 @@ void sim_net_port(struct sim_net_port *p, struct sim_bridge *b)
 void sim_net_process_gone(struct sim_bridge *b)
 {
     struct gb_list_node *n;
-    while ((n = gb_list_first(&b->conns)) != NULL) {
+    while ((n = gb_list_pop(&b->conns)) != NULL) {
         struct sim_conn *c = GB_CONTAINER_OF(n, struct sim_conn, node);
         struct gb_err reason = c->state == SIM_CLOSED
                                    ? c->close_reason

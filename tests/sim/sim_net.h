@@ -20,7 +20,7 @@ struct sim_pipe { /* one direction */
 };
 struct sim_conn {
     struct gb_stream stream;
-    struct gb_list_node node; /* in the bridge's connections, while its process lives */
+    struct gb_list_node node; /* the bridge's connections, then the world's dead ones */
     struct sim_world *world;
     struct sim_bridge *bridge; /* NULL: the process is gone */
     const struct gb_stream_events *events;
@@ -32,7 +32,6 @@ struct sim_conn {
     uint64_t dial_deadline_ns;
     struct gb_str rx;    /* the broker's incomplete packet */
     bool at_broker;      /* the broker still uses it */
-    unsigned busy;       /* one of its events runs: not to be freed */
     bool connected;      /* CONNECT was seen */
     uint8_t held_ack[4]; /* SIM_FAULT_ACK_OUT_OF_ORDER */
     bool holds_ack;
@@ -46,6 +45,8 @@ void sim_net_port(struct sim_net_port *p, struct sim_bridge *b);
 /* The process is gone: its ends close without a callback into the world; what the kernel had taken
  * still arrives at the broker. */
 void sim_net_process_gone(struct sim_bridge *b);
+/* Frees the connections that both ends are done with; between two moments only. */
+void sim_net_bury(struct sim_world *w);
 /* Broker side. */
 void sim_conn_send(struct sim_conn *c, struct gb_str *take);
 void sim_conn_close(struct sim_conn *c); /* after what was sent */

@@ -30,14 +30,15 @@ static void planned_send(struct sim_sink_port *p, struct gb_send *q, gb_done_fn 
     const struct sim_cfg *c = &w->cfg;
     struct sim_call call = {.target = p, .request = q, .apply = apply_send};
     bool down = w->now_ns < w->sink_down_until_ns && !w->healed;
-    if (down || sim_chance(w, c->sink_transient))
+    if (down || sim_chance(w, c->sink_transient)) {
         call.plan = SIM_PLAN_FAIL;
-    else if (sim_chance(w, c->sink_lost_answer))
+    } else if (sim_chance(w, c->sink_lost_answer)) {
         call.plan = SIM_PLAN_LOST_ANSWER;
-    else if (sim_chance(w, c->sink_silent))
+    } else if (sim_chance(w, c->sink_silent)) {
         call.plan = sim_below(w, 2) == 0 ? SIM_PLAN_SILENT : SIM_PLAN_LATE;
-    else if (sim_chance(w, c->sink_hang))
+    } else if (sim_chance(w, c->sink_hang)) {
         call.plan = SIM_PLAN_HANG;
+    }
     if (w->fault == SIM_FAULT_SWALLOW_FAILED && call.plan == SIM_PLAN_FAIL) {
         gb_op_start(&q->op, p->bridge->reactor, done, arg, NULL, NULL);
         gb_op_finish(&q->op, gb_ok());

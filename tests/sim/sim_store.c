@@ -90,12 +90,13 @@ static struct sim_call plan(struct sim_world *w, void *request, sim_apply_fn *ap
 {
     const struct sim_cfg *c = &w->cfg;
     struct sim_call call = {.target = w->store, .request = request, .apply = apply};
-    if (sim_chance(w, c->store_fail))
+    if (sim_chance(w, c->store_fail)) {
         call.plan = SIM_PLAN_FAIL;
-    else if (sim_chance(w, c->store_lost_answer))
+    } else if (sim_chance(w, c->store_lost_answer)) {
         call.plan = SIM_PLAN_LOST_ANSWER;
-    else if (sim_chance(w, c->store_silent))
+    } else if (sim_chance(w, c->store_silent)) {
         call.plan = sim_below(w, 2) == 0 ? SIM_PLAN_SILENT : SIM_PLAN_LATE;
+    }
     return call;
 }
 
@@ -149,10 +150,11 @@ static void apply_persist(struct sim_call *c)
         s->inner->ops->persist(s->inner, &one, nothing, NULL);
         turn(s);
         q->stored += one.stored;
-        if (one.op.result.code == GB_OK)
+        if (one.op.result.code == GB_OK) {
             note_durable(s, &q->records[i]);
-        else if (one.op.result.code != GB_DUPLICATE_RECORD)
+        } else if (one.op.result.code != GB_DUPLICATE_RECORD) {
             c->answer = one.op.result;
+        }
     }
     if (c->answer.code == GB_OK && q->stored == 0)
         c->answer = gb_err(GB_DUPLICATE_RECORD, "all known");
@@ -299,9 +301,10 @@ static void apply_expire(struct sim_call *c)
     turn(s);
     c->answer = inner.op.result;
     q->expired = inner.expired;
-    if (inner.expired > 0 && !s->world->cfg.drop_expired && s->world->cfg.has_dlq)
+    if (inner.expired > 0 && !s->world->cfg.drop_expired && s->world->cfg.has_dlq) {
         sim_violate(s->world, "a sweep expired %llu records under on_expired: dlq",
                     (unsigned long long)inner.expired);
+    }
     sim_store_count(s);
 }
 

@@ -71,10 +71,11 @@ static void abandon(struct gb_delivery *d)
     struct proxy *p = proxy_of(d);
     p->tap->abandons++;
     if (p->settled) sim_violate(p->tap->world, "a delivery was settled twice");
-    if (p->inner != NULL)
+    if (p->inner != NULL) {
         p->inner->ops->abandon(p->inner);
-    else
+    } else {
         gb_envelope_unref(p->delivery.envelope);
+    }
     free(p);
 }
 

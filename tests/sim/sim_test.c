@@ -21,9 +21,10 @@ static void run_seeds(uint64_t first, uint64_t count, void (*change)(struct sim_
         messages += r.messages;
         crashes += r.crashes;
         accepted += r.accepted;
-        if (r.violation[0] != '\0')
+        if (r.violation[0] != '\0') {
             fail_msg("seed %llu: %s; replay: gobridge-sim -seed %llu -trace",
                      (unsigned long long)seed, r.violation, (unsigned long long)seed);
+        }
     }
     print_message("%llu seeds: %llu messages, %llu arrivals, %llu crashes\n",
                   (unsigned long long)count, (unsigned long long)messages,

@@ -60,9 +60,10 @@ void sim_trace(struct sim_world *w, const char *what, uint64_t a, uint64_t b)
     for (const char *p = what; *p != '\0'; p++) hash = mix(hash, (uint8_t)*p);
     w->hash = mix(mix(hash, a), b);
     w->events++;
-    if (w->trace)
+    if (w->trace) {
         (void)fprintf(stdout, "%12.6f  %-20s %llu %llu\n", (double)w->now_ns / 1e9, what,
                       (unsigned long long)a, (unsigned long long)b);
+    }
 }
 
 void sim_violate(struct sim_world *w, const char *format, ...)
@@ -159,10 +160,11 @@ void sim_world_bridge_died(struct sim_world *w, const char *why)
 {
     struct sim_bridge *b = w->bridge;
     sim_trace(w, why, w->starts, 0);
-    if (b->stopped)
+    if (b->stopped) {
         w->graceful_stops++;
-    else
+    } else {
         w->crashes++;
+    }
     sim_bridge_check_conservation(b);
     w->allowed_drops += sim_bridge_drops(b);
     w->bridge = NULL;
@@ -178,6 +180,7 @@ static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool
     *w = (struct sim_world){.seed = seed, .fault = fault, .trace = trace, .hash = seed};
     struct gb_err err = gb_reactor_new(seed, &w->reactor);
     GB_ASSERT(!gb_failed(err));
+    gb_list_init(&w->dead_conns);
     w->now_ns = (uint64_t)GB_SEC;
     gb_reactor_set_now(w->reactor, w->now_ns, sim_wall_ms(w));
     sim_cfg_draw(w);
@@ -210,6 +213,7 @@ static void tear_down(struct sim_world *w)
         if (next_ns > w->now_ns) w->now_ns = next_ns;
         gb_reactor_run(w->reactor, w->now_ns, sim_wall_ms(w));
     }
+    sim_net_bury(w);
     sim_broker_free(w->broker);
     sim_store_free(w->store);
     sim_dlq_free(w->dlq);
@@ -222,6 +226,7 @@ static void tear_down(struct sim_world *w)
  * again. */
 static bool step(struct sim_world *w)
 {
+    sim_net_bury(w);
     uint64_t next_ns = gb_reactor_next_ns(w->reactor);
     if (w->bridge != NULL) {
         uint64_t own_ns = gb_reactor_next_ns(w->bridge->reactor);
@@ -230,26 +235,29 @@ static bool step(struct sim_world *w)
     if (next_ns == UINT64_MAX) return false;
     if (next_ns > w->now_ns) w->now_ns = next_ns;
     if (w->bridge != NULL) gb_reactor_set_now(w->bridge->reactor, w->now_ns, sim_wall_ms(w));
-    if (gb_reactor_next_ns(w->reactor) <= w->now_ns)
+    if (gb_reactor_next_ns(w->reactor) <= w->now_ns) {
         gb_reactor_run(w->reactor, w->now_ns, sim_wall_ms(w));
-    else
+    } else {
         gb_reactor_set_now(w->reactor, w->now_ns, sim_wall_ms(w));
+    }
     if (w->bridge == NULL) return true;
     if (!w->bridge->dead && gb_reactor_next_ns(w->bridge->reactor) <= w->now_ns)
         sim_bridge_run(w->bridge);
-    if (w->bridge->dead || w->bridge->ended)
+    if (w->bridge->dead || w->bridge->ended) {
         sim_world_bridge_died(w, w->bridge->why);
-    else
+    } else {
         sim_check_bounds(w);
+    }
     return true;
 }
 
 static void discard_log(void *arg, enum gb_log_level level, const char *line, size_t size)
 {
     const struct sim_world *w = arg;
-    if (w->trace)
+    if (w->trace) {
         (void)fprintf(stdout, "%12.6f  %s %.*s", (double)w->now_ns / 1e9,
                       level >= GB_LOG_ERROR ? "E" : "w", (int)size, line);
+    }
 }
 
 static void check_end(struct sim_world *w)

@@ -107,6 +107,7 @@ struct sim_world {
     struct sim_broker *broker;
     struct sim_store *store;
     struct sim_dlq *dlq;
+    struct gb_list dead_conns;
     struct sim_bridge *bridge; /* NULL while the process is down */
     uint32_t starts, crashes, graceful_stops;
     bool refiltered; /* processes that start from now on have the other subscriptions */

@@ -68,10 +68,11 @@ static void visit(void *arg, enum gb_metric_kind kind, const char *name,
     struct query *q = arg;
     (void)kind;
     if (strcmp(name, q->name) != 0) return;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(dimensions[i].name, q->dimension) == 0 &&
             strcmp(dimensions[i].value, q->value) == 0)
             q->sum += metric->count;
+    }
 }
 
 uint64_t core_fixture_count_of(const struct core_fixture *x, const char *counter,

@@ -1,12 +1,13 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/sim_world.h"
 
-/* gobridge-sim [-seed N] [-count N] [-fault NAME] [-trace]: runs seeds of the simulator and stops at
- * the first violation; -trace prints one readable line for each event. */
+/* gobridge-sim [-seed N] [-count N] [-fault NAME] [-trace]: runs seeds of the simulator and stops
+ * at the first violation; -trace prints one readable line for each event. */
 
 static int usage(void)
 {
@@ -32,43 +33,55 @@ static bool parse_fault(const char *text, enum sim_fault *out)
     return false;
 }
 
+struct options {
+    uint64_t seed, count;
+    enum sim_fault fault;
+    bool trace;
+};
+
+/* One option with its value; false: unknown or bad. */
+static bool parse_option(struct options *o, const char *name, const char *value)
+{
+    if (strcmp(name, "-seed") == 0) return number(value, &o->seed);
+    if (strcmp(name, "-count") == 0) return number(value, &o->count);
+    if (strcmp(name, "-fault") == 0) return parse_fault(value, &o->fault);
+    return false;
+}
+
+static bool parse(struct options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-trace") == 0) {
+            o->trace = true;
+        } else {
+            if (i + 1 == argc || !parse_option(o, argv[i], argv[i + 1])) return false;
+            i++;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    uint64_t seed = 1, count = 1;
-    enum sim_fault fault = SIM_FAULT_NONE;
-    bool trace = false;
-    for (int i = 1; i < argc; i++) {
-        bool more = i + 1 < argc;
-        if (strcmp(argv[i], "-trace") == 0)
-            trace = true;
-        else if (more && strcmp(argv[i], "-seed") == 0 && number(argv[i + 1], &seed))
-            i++;
-        else if (more && strcmp(argv[i], "-count") == 0 && number(argv[i + 1], &count))
-            i++;
-        else if (more && strcmp(argv[i], "-fault") == 0 && parse_fault(argv[i + 1], &fault))
-            i++;
-        else
-            return usage();
-    }
+    struct options o = {.seed = 1, .count = 1};
+    if (!parse(&o, argc, argv)) return usage();
     uint64_t events = 0, messages = 0, crashes = 0;
     double sim_s = 0;
-    for (uint64_t k = 0; k < count; k++) {
+    for (uint64_t seed = o.seed; seed - o.seed < o.count; seed++) {
         struct sim_report r;
-        sim_run(seed + k, fault, trace, &r);
+        sim_run(seed, o.fault, o.trace, &r);
         events += r.events;
         messages += r.messages;
         crashes += r.crashes;
         sim_s += (double)r.sim_ns / 1e9;
         if (r.violation[0] == '\0') continue;
-        (void)printf("seed %llu: %s\nreplay: gobridge-sim -seed %llu -fault %s -trace\n",
-                     (unsigned long long)(seed + k), r.violation, (unsigned long long)(seed + k),
-                     sim_fault_name(fault));
+        (void)printf("seed %" PRIu64 ": %s\nreplay: gobridge-sim -seed %" PRIu64
+                     " -fault %s -trace\n",
+                     seed, r.violation, seed, sim_fault_name(o.fault));
         return 1;
     }
-    (void)printf(
-        "%llu seeds, 0 violations: %llu messages, %llu crashes, %llu steps, %.0f simulated "
-        "seconds\n",
-        (unsigned long long)count, (unsigned long long)messages, (unsigned long long)crashes,
-        (unsigned long long)events, sim_s);
+    (void)printf("%" PRIu64 " seeds, 0 violations: %" PRIu64 " messages, %" PRIu64
+                 " crashes, %" PRIu64 " steps, %.0f simulated seconds\n",
+                 o.count, messages, crashes, events, sim_s);
     return 0;
 }
