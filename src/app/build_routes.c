@@ -92,7 +92,7 @@ static struct partition_plan *plan_of(struct partition_plan *plans, size_t *coun
     for (size_t i = 0; i < *count; i++)
         if (strcmp(plans[i].name, name) == 0) return &plans[i];
     struct partition_plan *p = &plans[(*count)++];
-    snprintf(p->name, sizeof p->name, "%s", name);
+    (void)snprintf(p->name, sizeof p->name, "%s", name);
     return p;
 }
 
@@ -152,12 +152,16 @@ struct gb_err gb_build_drainers(struct gb_runtime *r)
     for (size_t i = 0; i < bp->route_count; i++) plans_max += bp->routes[i].binding_ids.count;
     struct partition_plan *plans = calloc(plans_max, sizeof *plans);
     r->drainers = calloc(plans_max, sizeof *r->drainers);
+    if (plans == NULL || r->drainers == NULL) {
+        free(plans);
+        return gb_err_no_memory("drainers");
+    }
     size_t count = 0;
-    struct gb_err err =
-        plans == NULL || r->drainers == NULL ? gb_err_no_memory("drainers") : gb_ok();
-    for (size_t i = 0; i < bp->route_count && !gb_failed(err); i++)
+    struct gb_err err = gb_ok();
+    for (size_t i = 0; i < bp->route_count && !gb_failed(err); i++) {
         if (bp->routes[i].delivery_mode.value == GB_SHARED_OUTBOX)
             err = add_targets(r, &bp->routes[i], plans, &count);
+    }
     for (size_t i = 0; i < count && !gb_failed(err); i++) {
         r->drainer_count = i + 1;
         err = build_drainer(r, &plans[i], &r->drainers[i]);

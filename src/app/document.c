@@ -10,7 +10,7 @@ static void print_findings(const struct gb_findings *findings, const char *path)
 {
     struct gb_str text = {0};
     gb_findings_print(findings, path, &text);
-    if (text.size > 0) fwrite(text.data, 1, text.size, stderr);
+    if (text.size > 0) (void)fwrite(text.data, 1, text.size, stderr);
     gb_str_deinit(&text);
 }
 
@@ -27,10 +27,11 @@ struct gb_err gb_document_load(const char *path, bool warnings_fail, struct gb_b
     }
     if (!gb_failed(err) && warnings_fail && findings.warning_count > 0)
         err = gb_err(GB_INVALID_CONFIG, "%zu warnings under -strict", findings.warning_count);
-    if (gb_failed(err))
+    if (gb_failed(err)) {
         gb_blueprint_free(blueprint);
-    else
+    } else {
         *out = blueprint;
+    }
     gb_findings_deinit(&findings);
     gb_wipe(bytes.data, bytes.size);
     gb_str_deinit(&bytes);
@@ -43,6 +44,7 @@ int gb_process_validate(const struct gb_options *o)
     struct gb_err err = gb_document_load(o->config, o->strict, &blueprint);
     gb_blueprint_free(gb_failed(err) ? NULL : blueprint);
     if (!gb_failed(err)) return 0;
-    if (err.code != GB_INVALID_CONFIG) fprintf(stderr, "%s: error: %s\n", o->config, err.message);
+    if (err.code != GB_INVALID_CONFIG)
+        (void)fprintf(stderr, "%s: error: %s\n", o->config, err.message);
     return 1;
 }

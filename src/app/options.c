@@ -99,9 +99,10 @@ static struct gb_err apply_help(struct gb_options *o, const char *value)
 }
 static struct gb_err apply_seed(struct gb_options *o, const char *value)
 {
-    if (o->seed_count == GB_OPTIONS_SEEDS_MAX)
+    if (o->seed_count == GB_OPTIONS_SEEDS_MAX) {
         return gb_err(GB_INVALID_CONFIG, "-seed-managed-subscriptions: at most %d in one call",
                       GB_OPTIONS_SEEDS_MAX);
+    }
     o->seeds[o->seed_count++] = value;
     return set_mode(o, GB_MODE_SEED);
 }
@@ -134,17 +135,19 @@ static const char *const later[] = {
 
 static const struct flag *find_flag(const char *name, size_t size)
 {
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (strlen(flags[i].name) == size && memcmp(flags[i].name, name, size) == 0)
             return &flags[i];
+    }
     return NULL;
 }
 
 static struct gb_err unknown_flag(const char *name, size_t size)
 {
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strlen(later[i]) == size && memcmp(later[i], name, size) == 0)
             return gb_err(GB_INVALID_CONFIG, "-%s is not supported yet", later[i]);
+    }
     return gb_err(GB_INVALID_CONFIG, "unknown flag -%.*s", (int)size, name);
 }
 

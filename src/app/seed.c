@@ -37,13 +37,15 @@ static struct gb_err split_filters(struct seed *s, char *list)
     for (char *at = list; at != NULL;) {
         char *comma = strchr(at, ',');
         if (comma != NULL) *comma = '\0';
-        if (s->count == FILTERS_MAX)
+        if (s->count == FILTERS_MAX) {
             return gb_err(GB_INVALID_CONFIG, "session %s: more than %d filters", s->session_id,
                           FILTERS_MAX);
+        }
         struct gb_err err = gb_mqtt_filter_check(gb_bytes_c(at));
-        if (*at == '\0' || gb_failed(err))
+        if (*at == '\0' || gb_failed(err)) {
             return gb_err(GB_INVALID_CONFIG, "session %s: \"%s\" is not a filter", s->session_id,
                           at);
+        }
         s->filters[s->count++] = at;
         at = comma == NULL ? NULL : comma + 1;
     }
@@ -66,9 +68,10 @@ static struct gb_err parse_seeds(const struct gb_options *o, struct seed *seeds)
     for (size_t i = 0; i < o->seed_count; i++) {
         struct gb_err err = parse_seed(o->seeds[i], &seeds[i]);
         if (gb_failed(err)) return err;
-        for (size_t k = 0; k < i; k++)
+        for (size_t k = 0; k < i; k++) {
             if (strcmp(seeds[k].session_id, seeds[i].session_id) == 0)
                 return gb_err(GB_INVALID_CONFIG, "session %s is named twice", seeds[i].session_id);
+        }
     }
     return gb_ok();
 }
@@ -79,14 +82,16 @@ static struct gb_err find_identity(const struct gb_blueprint *b, struct seed *s)
     const struct gb_bp_session *bp = gb_blueprint_session(b, s->session_id);
     if (bp == NULL)
         return gb_err(GB_INVALID_CONFIG, "session_id \"%s\" not found in sessions", s->session_id);
-    if (bp->session_mode.value == GB_BP_EPHEMERAL)
+    if (bp->session_mode.value == GB_BP_EPHEMERAL) {
         return gb_err(GB_INVALID_CONFIG, "session %s is ephemeral and has no baseline",
                       s->session_id);
-    if (bp->mqtt.client_id_suffix.value == GB_BP_SUFFIX_HOSTNAME)
+    }
+    if (bp->mqtt.client_id_suffix.value == GB_BP_SUFFIX_HOSTNAME) {
         return gb_err(GB_NOT_SUPPORTED,
                       "session %s: seeding with client_id_suffix hostname is not supported yet; "
                       "write the client_id in full",
                       s->session_id);
+    }
     struct gb_mqtt_endpoint endpoint;
     struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes_c(bp->mqtt.urls.items[0]), &endpoint);
     if (gb_failed(err)) return err;
@@ -157,7 +162,7 @@ static struct gb_err write_seeds(struct seeding *g, const struct gb_blueprint *b
 
 static int report(const struct gb_err *err, int exit_code)
 {
-    fprintf(stderr, "gobridge: -seed-managed-subscriptions: %s\n", err->message);
+    (void)fprintf(stderr, "gobridge: -seed-managed-subscriptions: %s\n", err->message);
     return exit_code;
 }
 
@@ -167,7 +172,11 @@ int gb_process_seed(const struct gb_options *o)
     struct seeding g = {.count = o->seed_count};
     int exit_code = 0;
     g.seeds = calloc(o->seed_count, sizeof *g.seeds);
-    struct gb_err err = g.seeds == NULL ? gb_err_no_memory("seeds") : parse_seeds(o, g.seeds);
+    if (g.seeds == NULL) {
+        struct gb_err no_memory = gb_err_no_memory("seeds");
+        return report(&no_memory, 1);
+    }
+    struct gb_err err = parse_seeds(o, g.seeds);
     if (gb_failed(err)) {
         exit_code = report(&err, 2);
         goto out;
@@ -185,7 +194,7 @@ out:
     }
     gb_metrics_free(g.metrics);
     gb_blueprint_free(blueprint);
-    for (size_t i = 0; g.seeds != NULL && i < o->seed_count; i++) free(g.seeds[i].text);
+    for (size_t i = 0; i < o->seed_count; i++) free(g.seeds[i].text);
     free(g.seeds);
     return exit_code;
 }

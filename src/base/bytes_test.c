@@ -115,24 +115,24 @@ static const struct utf8_row {
 
 /* The text alone, then with up to 20 letters on either side: each place relative to the steps of
  * eight. */
+static void check_utf8_at(const struct utf8_row *row, size_t place)
+{
+    size_t before = place % 21;
+    char text[64];
+    memset(text, 'a', sizeof text);
+    memcpy(text + before, row->text, row->size);
+    struct gb_bytes view = gb_bytes(text, before + row->size + place / 21);
+    if (gb_utf8_valid(view) != row->valid) fail_msg("%s: valid, %zu", row->name, place);
+    if (gb_utf8_safe(view) != row->safe) fail_msg("%s: safe, %zu", row->name, place);
+    if (gb_utf8_sqs_acceptable(view) != row->sqs) fail_msg("%s: sqs, %zu", row->name, place);
+}
+
 static void utf8_vectors_at_every_place(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof utf8_rows / sizeof utf8_rows[0]; i++) {
-        const struct utf8_row *row = &utf8_rows[i];
-        for (size_t place = 0; place < (size_t)21 * 21; place++) {
-            size_t before = place % 21;
-            char text[64];
-            memset(text, 'a', sizeof text);
-            memcpy(text + before, row->text, row->size);
-            struct gb_bytes view = gb_bytes(text, before + row->size + place / 21);
-            if (gb_utf8_valid(view) != row->valid) fail_msg("%s: valid, %zu", row->name, place);
-            if (gb_utf8_safe(view) != row->safe) fail_msg("%s: safe, %zu", row->name, place);
-            if (gb_utf8_sqs_acceptable(view) != row->sqs) {
-                fail_msg("%s: sqs, %zu", row->name, place);
-            }
-        }
-    }
+    for (size_t i = 0; i < sizeof utf8_rows / sizeof utf8_rows[0]; i++)
+        for (size_t place = 0; place < (size_t)21 * 21; place++)
+            check_utf8_at(&utf8_rows[i], place);
 }
 
 static void utf8_empty_text(void **state)

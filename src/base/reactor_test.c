@@ -209,7 +209,7 @@ static void many_timers_in_random_order(void **state)
         items[i].name = '.';
         assert_false(gb_failed(gb_timer_init(&items[i].timer, b->r, on_timer)));
     }
-    for (size_t i = 0; i < 4 * COUNT; i++) {
+    for (size_t i = 0; i < (size_t)4 * COUNT; i++) {
         struct gb_timer *t = &items[gb_reactor_random_below(b->r, COUNT)].timer;
         if (i % 3 == 0) {
             gb_timer_stop(t);

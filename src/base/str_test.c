@@ -128,7 +128,8 @@ static void reserved_room_is_the_callers(void **state)
     gb_str_append_c(&s, "ab");
     char *room = gb_str_reserve(&s, 3);
     assert_non_null(room);
-    memcpy(room, "cdX", 3);
+    static const char three[] = {'c', 'd', 'X'};
+    memcpy(room, three, sizeof three);
     s.size += 2;
     char *text = gb_str_take(&s);
     assert_string_equal(text, "abcd");

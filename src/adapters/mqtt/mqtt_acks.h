@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /* The acknowledgement order of one connection epoch (spec 03 §5.1): acknowledgements leave in
- * receive order, an early settlement waits for the head. Also the QoS 2 identifiers whose PUBREC was
- * sent. How much is taken is the session's decision; there is room for every packet identifier.
+ * receive order, an early settlement waits for the head. Also the QoS 2 identifiers whose PUBREC
+ * was sent. How much is taken is the session's decision; there is room for every packet identifier.
  * Owns:   its ring and bitmaps.
  * Thread: loop thread only. Pure: bytes go into the caller's buffer.
  * Errors: gb_mqtt_acks_init: GB_UNAVAILABLE. */

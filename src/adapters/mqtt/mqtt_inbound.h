@@ -9,8 +9,8 @@
  * deliveries that the route holds (spec 03 §5, §6.4, §7 item 4). Implements the receiver port.
  * Owns:   its deliveries with their envelopes.
  * Thread: loop thread only.
- * Errors: gb_mqtt_inbound_new: GB_UNAVAILABLE. QoS 0 is bounded by receive_maximum entries and, while unmatched, by
- *         64 MiB; QoS 1/2 by what the session takes. */
+ * Errors: gb_mqtt_inbound_new: GB_UNAVAILABLE. QoS 0 is bounded by receive_maximum entries and,
+ *         while unmatched, by 64 MiB; QoS 1/2 by what the session takes. */
 
 struct gb_mqtt_inbound;
 

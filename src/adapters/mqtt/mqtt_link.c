@@ -41,12 +41,18 @@ static void timer_fired(struct gb_timer *t);
 static void end(struct gb_mqtt_link *l);
 static void flush_now(struct gb_task *t);
 
+/* One packet that is not complete, and two reads of the socket behind it. */
+static size_t rx_bytes_max(const struct gb_mqtt_link_cfg *cfg)
+{
+    return (size_t)cfg->packet_bytes_max + (size_t)2 * 65536;
+}
+
 struct gb_err gb_mqtt_link_init(struct gb_mqtt_link *l, const struct gb_mqtt_link_cfg *cfg)
 {
     memset(l, 0, sizeof *l);
     l->cfg = *cfg;
     l->tx.size_max = TX_BYTES_MAX;
-    l->rx.size_max = (size_t)cfg->packet_bytes_max + 65536 * 2;
+    l->rx.size_max = rx_bytes_max(cfg);
     l->flush.run = flush_now;
     return gb_timer_init(&l->timer, cfg->reactor, timer_fired);
 }
@@ -141,7 +147,7 @@ static void end(struct gb_mqtt_link *l)
     l->stream = NULL;
     gb_str_clear(&l->tx);
     gb_str_deinit(&l->rx);
-    l->rx.size_max = (size_t)l->cfg.packet_bytes_max + 65536 * 2;
+    l->rx.size_max = rx_bytes_max(&l->cfg);
     set_state(l, GB_MQTT_LINK_IDLE);
     l->cfg.events->down(l->cfg.arg, l->down_cause, l->down_reason);
 }
@@ -192,12 +198,13 @@ static void handle_connack(struct gb_mqtt_link *l, const struct gb_mqtt_connack 
 static void handle_packet(struct gb_mqtt_link *l, const struct gb_mqtt_packet *p)
 {
     if (l->state == GB_MQTT_LINK_CONNECTING) {
-        if (p->type == GB_MQTT_CONNACK)
+        if (p->type == GB_MQTT_CONNACK) {
             handle_connack(l, &p->connack);
-        else
+        } else {
             reject(l, REASON_MALFORMED,
                    gb_err(GB_PROTOCOL_ERROR, "the broker sent packet type %d before CONNACK",
                           (int)p->type));
+        }
     } else if (p->type == GB_MQTT_PINGRESP) {
         l->ping_sent_ns = 0;
     } else if (p->type == GB_MQTT_DISCONNECT) {
@@ -238,9 +245,12 @@ static bool skip_oversized(struct gb_mqtt_link *l, struct gb_bytes rest,
 static bool decode_frame(struct gb_mqtt_link *l, enum gb_mqtt_frame_result r,
                          const struct gb_mqtt_frame *frame, struct gb_mqtt_packet *out)
 {
-    struct gb_err err = r == GB_MQTT_FRAME_OK
-                            ? gb_mqtt_decode(frame, l->cfg.session->version, out)
-                            : gb_err(GB_PROTOCOL_ERROR, "the broker sent a malformed packet");
+    if (r != GB_MQTT_FRAME_OK) {
+        reject(l, REASON_MALFORMED,
+               gb_err(GB_PROTOCOL_ERROR, "the broker sent a malformed packet"));
+        return false;
+    }
+    struct gb_err err = gb_mqtt_decode(frame, l->cfg.session->version, out);
     if (gb_failed(err)) reject(l, REASON_MALFORMED, err);
     return !gb_failed(err);
 }
@@ -287,9 +297,10 @@ static void on_data(void *arg, struct gb_bytes bytes)
         memmove(l->rx.data, l->rx.data + used, l->rx.size - used);
         l->rx.size -= used;
     }
-    if (l->rx.failed)
+    if (l->rx.failed) {
         gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
                            gb_err_no_memory("MQTT receive buffer"));
+    }
 }
 
 static void on_connected(void *arg)
@@ -369,8 +380,9 @@ void gb_mqtt_link_open(struct gb_mqtt_link *l, const struct gb_mqtt_endpoint *en
         .deadline_ns = deadline_ns,
     };
     struct gb_err err = l->cfg.net->ops->dial(l->cfg.net, &cfg, &stream_events, l, &l->stream);
-    if (gb_failed(err))
+    if (gb_failed(err)) {
         fail_to_dial(l, err);
-    else
+    } else {
         start_timer(l);
+    }
 }

@@ -129,10 +129,11 @@ static void answer(struct exchange *x, struct gb_err result)
     x->send = NULL;
     gb_timer_stop(&x->deadline);
     p->pending--;
-    if (result.code == GB_OK)
+    if (result.code == GB_OK) {
         gb_metric_time(p->latency, (int64_t)(gb_reactor_now_ns(p->cfg.reactor) - x->started_ns));
-    else if (result.code != GB_CANCELLED)
+    } else if (result.code != GB_CANCELLED) {
         gb_metric_add(p->failures, 1);
+    }
     gb_op_finish(&send->op, result);
 }
 
@@ -147,10 +148,11 @@ static void retire(struct exchange *x)
         x->id = 0;
     }
     gb_list_remove(&x->node);
-    if (x->packet.capacity > 4096)
+    if (x->packet.capacity > 4096) {
         gb_str_deinit(&x->packet);
-    else
+    } else {
         gb_str_clear(&x->packet);
+    }
     set_state(x, EXCHANGE_FREE);
     gb_list_push(&p->idle, &x->node);
 }

@@ -292,10 +292,11 @@ static void change_store(struct gb_mqtt_reconcile *r, bool (*test)(const struct 
     r->change.filters = names;
     r->change.op.deadline_ns = gb_reactor_now_ns(r->reactor) + (uint64_t)r->phase_timeout_ns;
     r->store_busy = true;
-    if (state == GB_MQTT_R_REMEMBER)
+    if (state == GB_MQTT_R_REMEMBER) {
         r->store->ops->remember(r->store, &r->change, store_done, r);
-    else
+    } else {
         r->store->ops->forget(r->store, &r->change, store_done, r);
+    }
 }
 
 static struct packet *add_packet(struct gb_mqtt_reconcile *r)
@@ -320,10 +321,11 @@ static void send_packet(struct gb_mqtt_reconcile *r, struct packet *p)
             .shared = gb_mqtt_filter_is_shared(gb_bytes_c(f->name)),
         };
     }
-    if (r->state == GB_MQTT_R_SUBSCRIBE)
+    if (r->state == GB_MQTT_R_SUBSCRIBE) {
         r->events->subscribe(r->arg, p->id, subs, p->count);
-    else
+    } else {
         r->events->unsubscribe(r->arg, p->id, subs, p->count);
+    }
 }
 
 /* At most eight filters a packet; all packets of the phase share one deadline (spec 03 §7 item
@@ -457,10 +459,11 @@ void gb_mqtt_reconcile_connected(struct gb_mqtt_reconcile *r, bool session_prese
     r->packet_count = 0;
     r->connected_ns = gb_reactor_now_ns(r->reactor);
     r->recycle_due = false;
-    if (r->store_busy)
+    if (r->store_busy) {
         set_state(r, GB_MQTT_R_REMEMBER); /* an operation of the last connection ends first */
-    else
+    } else {
         next_step(r);
+    }
 }
 
 void gb_mqtt_reconcile_disconnected(struct gb_mqtt_reconcile *r)
@@ -493,11 +496,12 @@ static void note_grant(struct gb_mqtt_reconcile *r, struct filter *f, uint8_t co
         f->recheck_ns = f->recheck_interval_ns == 0
                             ? 0
                             : gb_reactor_now_ns(r->reactor) + (uint64_t)f->recheck_interval_ns;
-        if (f->equal_answers == EQUAL_ANSWERS)
+        if (f->equal_answers == EQUAL_ANSWERS) {
             GB_LOG(GB_LOG_ERROR,
                    "the broker grants a lower QoS than wanted; going on with best effort",
                    gb_lf_str("session_id", r->session_id), gb_lf_str("filter", f->name),
                    gb_lf_int("wanted", f->qos), gb_lf_int("granted", code));
+        }
     } else {
         f->equal_answers = 0;
     }
@@ -564,10 +568,11 @@ void gb_mqtt_reconcile_unsuback(struct gb_mqtt_reconcile *r, uint16_t packet_id,
 void gb_mqtt_reconcile_replays_done(struct gb_mqtt_reconcile *r, struct gb_err result)
 {
     if (r->state != GB_MQTT_R_REPLAYS) return;
-    if (gb_failed(result))
+    if (gb_failed(result)) {
         fail_pass(r, result);
-    else
+    } else {
         change_store(r, needs_forget, GB_MQTT_R_FORGET);
+    }
 }
 
 bool gb_mqtt_reconcile_converged(const struct gb_mqtt_reconcile *r)
@@ -599,9 +604,10 @@ const struct gb_err *gb_mqtt_reconcile_error(const struct gb_mqtt_reconcile *r)
 
 bool gb_mqtt_reconcile_wants(const struct gb_mqtt_reconcile *r, struct gb_bytes topic)
 {
-    for (size_t i = 0; i < r->count; i++)
+    for (size_t i = 0; i < r->count; i++) {
         if (r->filters[i].wanted && gb_mqtt_filter_matches(gb_bytes_c(r->filters[i].name), topic))
             return true;
+    }
     return false;
 }
 

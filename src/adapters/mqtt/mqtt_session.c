@@ -556,9 +556,9 @@ static void acknowledged(void *arg)
     struct gb_mqtt_session *s = arg;
     gb_mqtt_link_flush(&s->link);
     if (!s->excess || s->state != GB_MQTT_S_ONLINE || gb_mqtt_acks_unsettled(&s->acks) > 0) return;
-    gb_mqtt_link_close(&s->link, DISCONNECT_NORMAL, GB_MQTT_DOWN_CLOSED,
-                       gb_err(GB_CONNECTION_LOST,
-                              "fetching the messages that the broker sent beyond the window"));
+    gb_mqtt_link_close(
+        &s->link, DISCONNECT_NORMAL, GB_MQTT_DOWN_CLOSED,
+        gb_err(GB_CONNECTION_LOST, "fetching the messages that the broker sent beyond the window"));
 }
 
 static const struct gb_mqtt_link_events link_events = {

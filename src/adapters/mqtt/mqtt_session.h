@@ -46,8 +46,9 @@ struct gb_mqtt_session_cfg {
     bool clean_start;
     uint32_t session_expiry_interval_s; /* resolved: durable 0 -> 86400 */
     uint16_t receive_maximum;           /* resolved: 0 -> 192 */
-    uint32_t excess_bytes_max; /* messages beyond receive_maximum (docs/decisions/0304); 0 -> 64 MiB */
-    uint32_t max_payload_bytes;         /* resolved: 0 -> 262144 */
+    /* messages beyond receive_maximum (docs/decisions/0304); 0 -> 64 MiB */
+    uint32_t excess_bytes_max;
+    uint32_t max_payload_bytes; /* resolved: 0 -> 262144 */
     bool no_local;
     bool content_hash_id;            /* v3.1.1 only */
     const char *username, *password; /* NULL = absent */

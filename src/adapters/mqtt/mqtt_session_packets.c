@@ -6,8 +6,9 @@
 
 enum { EXCESS_BYTES_MAX = 64 * 1024 * 1024, MESSAGE_OVERHEAD = 512 };
 
-/* Some brokers send more than the receive maximum: mosquitto 2.0.11 answers each acknowledgement with
- * up to twenty queued messages. Refusing that would never end: they do it on the next connection too. */
+/* Some brokers send more than the receive maximum: mosquitto 2.0.11 answers each acknowledgement
+ * with up to twenty queued messages. Refusing that would never end: they do it on the next
+ * connection too. */
 static bool may_take(struct gb_mqtt_session *s, size_t size)
 {
     if (s->excess) return false;
@@ -23,10 +24,10 @@ static bool may_take(struct gb_mqtt_session *s, size_t size)
     return gb_mqtt_inbound_bytes(s->inbound) + size <= limit;
 }
 
-/* Registers a QoS 1/2 message of `size` bytes; false: it is no new message, or it can't be taken. Then
- * a durable session leaves it, and all that follow it, unacknowledged, so that a new connection brings
- * them in order; an ephemeral one, which would lose everything with the connection, drops it (spec 03
- * §6.4). */
+/* Registers a QoS 1/2 message of `size` bytes; false: it is no new message, or it can't be taken.
+ * Then a durable session leaves it, and all that follow it, unacknowledged, so that a new
+ * connection brings them in order; an ephemeral one, which would lose everything with the
+ * connection, drops it (spec 03 §6.4). */
 static bool receive(struct gb_mqtt_session *s, uint8_t qos, uint16_t packet_id, size_t size,
                     uint64_t *seq)
 {

@@ -90,11 +90,12 @@ static void written(struct gb_op *op, void *arg)
         write_failed(s, err);
         return;
     }
-    if (!duplicate)
+    if (!duplicate) {
         gb_metric_add(gb_metrics_get(s->cfg.metrics, GB_METRIC_COUNTER, "DLQEntries",
                                      GB_DIMS({"route_id", s->cfg.ingress_route_id},
                                              {"category", "subscription_removed"})),
                       1);
+    }
     end_replay(s, true);
     next_replay(s);
 }

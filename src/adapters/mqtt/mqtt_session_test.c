@@ -310,8 +310,8 @@ static void messages_beyond_the_window_are_taken(void **state)
     mqtt_rig_close(&r);
 }
 
-/* What does not fit in memory stays with the broker, with all that follows it: a new connection fetches it as soon as
- * the old one owes nothing. */
+/* What does not fit in memory stays with the broker, with all that follows it: a new connection
+ * fetches it as soon as the old one owes nothing. */
 static void excess_is_fetched_by_a_new_connection(void **state)
 {
     (void)state;
@@ -361,7 +361,8 @@ static void repeated_identifier_beyond_the_window_is_excess(void **state)
     mqtt_rig_close(&r);
 }
 
-/* An ephemeral session would lose everything with its connection: it drops what does not fit, in order. */
+/* An ephemeral session would lose everything with its connection: it drops what does not fit, in
+ * order. */
 static void excess_of_an_ephemeral_session_is_dropped(void **state)
 {
     (void)state;
