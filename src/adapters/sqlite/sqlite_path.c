@@ -234,6 +234,9 @@ struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sq
     }
     err = check_companions(path, strict);
     if (gb_failed(err)) return err;
+    struct stat existing;
+    if (lstat(path, &existing) == 0 && !S_ISREG(existing.st_mode))
+        return refused(path, "must be a regular file, not a directory, symbolic link or device");
     err = take_lock(path, strict, &file.lock_fd);
     if (gb_failed(err)) return err;
     int fd = -1;
