@@ -72,7 +72,7 @@ static struct gb_err enable_wal(sqlite3 *sql, const char *path, bool in_memory)
     return err;
 }
 
-/* The cache holds the inner pages of the two indexes on random ids; bound 32 MiB. */
+/* The cache is for the inner pages of the two indexes on random ids; bound 3 MiB. */
 static struct gb_err configure(sqlite3 *sql, const char *path, bool strict, bool in_memory)
 {
     struct gb_err err = gb_sqlite_exec(sql, path, "PRAGMA busy_timeout=5000");
