@@ -336,6 +336,37 @@ uint64_t mqtt_rig_metric(const struct mqtt_rig *r, const char *name)
     return gb_metrics_sum(r->metrics, name);
 }
 
+struct metric_query {
+    const char *name, *value;
+    uint64_t count;
+    double gauge;
+};
+
+static void find_metric(void *arg, enum gb_metric_kind kind, const char *name,
+                        const struct gb_dimension *dimensions, size_t count,
+                        const struct gb_metric *metric)
+{
+    struct metric_query *q = arg;
+    if (strcmp(name, q->name) != 0) return;
+    if (kind == GB_METRIC_GAUGE && metric->set) q->gauge = metric->last;
+    for (size_t i = 0; i < count && q->value != NULL; i++)
+        if (strcmp(dimensions[i].value, q->value) == 0) q->count += metric->count;
+}
+
+uint64_t mqtt_rig_metric_of(const struct mqtt_rig *r, const char *name, const char *value)
+{
+    struct metric_query q = {.name = name, .value = value};
+    gb_metrics_visit(r->metrics, find_metric, &q);
+    return q.count;
+}
+
+double mqtt_rig_gauge(const struct mqtt_rig *r, const char *name)
+{
+    struct metric_query q = {.name = name};
+    gb_metrics_visit(r->metrics, find_metric, &q);
+    return q.gauge;
+}
+
 struct gb_session_health mqtt_rig_health(const struct mqtt_rig *r)
 {
     struct gb_session_health h;

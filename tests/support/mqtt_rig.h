@@ -76,6 +76,9 @@ void mqtt_rig_cut(struct mqtt_rig *r); /* the network breaks the connection */
 void mqtt_rig_ack(struct mqtt_rig *r, size_t delivery);
 void mqtt_rig_retry(struct mqtt_rig *r, size_t delivery);
 uint64_t mqtt_rig_metric(const struct mqtt_rig *r, const char *name);
+/* The counter with this value in one of its dimensions; the value of a gauge. */
+uint64_t mqtt_rig_metric_of(const struct mqtt_rig *r, const char *name, const char *value);
+double mqtt_rig_gauge(const struct mqtt_rig *r, const char *name);
 struct gb_session_health mqtt_rig_health(const struct mqtt_rig *r);
 void mqtt_rig_seed(struct mqtt_rig *r, const char *filter); /* NULL: an empty baseline */
 void mqtt_rig_close(struct mqtt_rig *r);

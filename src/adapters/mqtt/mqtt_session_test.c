@@ -1,11 +1,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "adapters/mqtt/mqtt_reason.h"
+#include "base/log.h"
 #include "support/mqtt_rig.h"
 
 /* The session against a scripted broker: connection, settlement, flow control (checks of spec
@@ -16,13 +18,21 @@ static void check_03_04_clean_start_and_expiry(void **state)
     (void)state;
     static const struct {
         enum gb_mqtt_mode mode;
+        bool clean_start;
+        uint32_t expiry_s; /* resolved: the document's 0 has become 86400 */
         bool want_clean;
         uint32_t want_expiry;
-    } rows[] = {{GB_MQTT_EPHEMERAL, true, 0}, {GB_MQTT_PERSISTENT, false, 86400}};
+    } rows[] = {{GB_MQTT_EPHEMERAL, false, 86400, true, 0},
+                {GB_MQTT_EPHEMERAL, true, 500, true, 0},
+                {GB_MQTT_PERSISTENT, false, 86400, false, 86400},
+                {GB_MQTT_PERSISTENT, false, 500, false, 500},
+                {GB_MQTT_PERSISTENT, true, 86400, true, 86400}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct mqtt_rig r;
         mqtt_rig_init(&r);
         r.cfg.mode = rows[i].mode;
+        r.cfg.clean_start = rows[i].clean_start;
+        r.cfg.session_expiry_interval_s = rows[i].expiry_s;
         mqtt_rig_seed(&r, NULL);
         mqtt_rig_start(&r);
         struct gb_mqtt_connect connect;
@@ -218,6 +228,7 @@ static void check_03_14_emit_refused(void **state)
     mqtt_rig_expect(&r, GB_MQTT_DISCONNECT); /* never a PUBACK */
     assert_int_equal(r.net.dialled, 2);
     assert_int_equal(mqtt_rig_metric(&r, "MQTTSessionRecoveryRecycle"), 1);
+    assert_int_equal(mqtt_rig_metric_of(&r, "MQTTReceiverEmitRejected", "recovering"), 1);
     mqtt_rig_accept(&r, true, NULL);
     mqtt_rig_grant(&r);
     /* redelivered, refused again: the next recycle is 30 s away */
@@ -246,6 +257,7 @@ static void check_03_14_emit_refused_ephemeral(void **state)
     mqtt_rig_publish(&r, "a/b", 1, 7, "x");
     assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 7);
     assert_int_equal(mqtt_rig_metric(&r, "MQTTReceiverEmitRejected"), 1);
+    assert_int_equal(mqtt_rig_metric_of(&r, "MQTTReceiverEmitRejected", "lost"), 1);
     assert_int_equal(r.net.dialled, 1);
     mqtt_rig_close(&r);
 }
@@ -384,9 +396,24 @@ static void excess_of_an_ephemeral_session_is_dropped(void **state)
     mqtt_rig_close(&r);
 }
 
+struct log_lines {
+    unsigned errors;
+    char last[1024]; /* of level error */
+};
+
+static void collect_errors(void *arg, enum gb_log_level level, const char *line, size_t size)
+{
+    struct log_lines *log = arg;
+    if (level != GB_LOG_ERROR) return;
+    log->errors++;
+    (void)snprintf(log->last, sizeof log->last, "%.*s", (int)size, line);
+}
+
 static void check_03_25_takeover_penalty(void **state)
 {
     (void)state;
+    struct log_lines log = {0};
+    gb_log_set_sink(collect_errors, &log);
     static const uint64_t wants_s[] = {0, 1, 2, 4, 8, 16, 32, 64, 64};
     struct mqtt_rig r;
     mqtt_rig_init(&r);
@@ -402,10 +429,34 @@ static void check_03_25_takeover_penalty(void **state)
             mqtt_rig_run(&r, 1);
         }
         assert_int_equal(r.net.dialled, dialled + 1);
+        assert_int_equal(log.errors, i); /* from the second one on */
         mqtt_rig_accept(&r, false, NULL);
         mqtt_rig_grant(&r);
     }
+    gb_log_set_sink(NULL, NULL);
+    assert_non_null(strstr(log.last, "client_id"));
+    assert_non_null(strstr(log.last, "client-1"));
     assert_int_equal(mqtt_rig_metric(&r, "MQTTSessionTakeover"), 9);
+    mqtt_rig_close(&r);
+}
+
+/* Spec 03 §4.4: a connection of 30 s ends the streak. */
+static void a_stable_connection_ends_the_takeover_streak(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    mqtt_rig_init(&r);
+    r.cfg.keep_alive_s = 0;
+    mqtt_rig_online(&r);
+    for (size_t i = 0; i < 3; i++) {
+        mqtt_rig_run(&r, 30000);
+        struct gb_str bytes = {0};
+        gb_mqtt_encode_disconnect(&bytes, GB_MQTT_V5, GB_MQTT_SESSION_TAKEN_OVER);
+        mqtt_rig_feed(&r, &bytes);
+        assert_int_equal(r.net.dialled, i + 2); /* at once */
+        mqtt_rig_accept(&r, false, NULL);
+        mqtt_rig_grant(&r);
+    }
     mqtt_rig_close(&r);
 }
 
@@ -432,6 +483,63 @@ static void check_03_27_poison_is_acknowledged_in_order(void **state)
     mqtt_rig_close(&r);
 }
 
+/* One PUBLISH with `count` user properties k0=v .. and one more pair. */
+static void publish_with_properties(struct mqtt_rig *r, uint16_t id, unsigned count,
+                                    const char *name, struct gb_bytes value)
+{
+    struct gb_str user = {0};
+    for (unsigned i = 0; i < count; i++) {
+        char key[8];
+        (void)snprintf(key, sizeof key, "k%u", i);
+        gb_mqtt_user_append(&user, gb_bytes_c(key), gb_bytes_c("v"));
+    }
+    gb_mqtt_user_append(&user, gb_bytes_c(name), value);
+    const struct gb_mqtt_publish p = {.qos = 1,
+                                      .packet_id = id,
+                                      .topic = gb_bytes_c("a/b"),
+                                      .payload = gb_bytes_c("x"),
+                                      .properties = {.raw = gb_str_bytes(&user)}};
+    struct gb_str bytes = {0};
+    gb_mqtt_encode_publish(&bytes, GB_MQTT_V5, &p);
+    gb_str_deinit(&user);
+    mqtt_rig_feed(r, &bytes);
+}
+
+static void check_03_27_too_many_user_properties(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    mqtt_rig_init(&r);
+    mqtt_rig_online(&r);
+    publish_with_properties(&r, 1, 128, "one", gb_bytes_c("more"));
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 1);
+    assert_int_equal(r.delivered, 0);
+    assert_int_equal(mqtt_rig_metric(&r, "MQTTIngressPoisonDropped"), 1);
+    publish_with_properties(&r, 2, 127, "one", gb_bytes_c("more"));
+    assert_int_equal(r.delivered, 1); /* 128 are taken */
+    mqtt_rig_expect_nothing(&r);
+    mqtt_rig_close(&r);
+}
+
+static void check_03_29_dropped_value_is_counted(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    mqtt_rig_init(&r);
+    mqtt_rig_online(&r);
+    char value[257];
+    memset(value, 'v', sizeof value);
+    publish_with_properties(&r, 1, 1, "long", gb_bytes(value, 256));
+    assert_int_equal(mqtt_rig_metric(&r, "MQTTIngressHeaderDropped"), 0);
+    publish_with_properties(&r, 2, 1, "long", gb_bytes(value, 257));
+    assert_int_equal(mqtt_rig_metric(&r, "MQTTIngressHeaderDropped"), 1);
+    assert_int_equal(r.delivered, 2);
+    assert_int_equal(gb_envelope_text(r.deliveries[0]->envelope, "long").size, 256);
+    assert_null(gb_envelope_get(r.deliveries[1]->envelope, "long"));
+    assert_true(gb_bytes_equal_c(gb_envelope_text(r.deliveries[1]->envelope, "k0"), "v"));
+    mqtt_rig_close(&r);
+}
+
 static void check_03_28_oversized_packet(void **state)
 {
     (void)state;
@@ -455,9 +563,13 @@ static void check_03_28_oversized_packet(void **state)
         struct gb_str pong = {0};
         gb_mqtt_encode_pingresp(&pong);
         mqtt_rig_feed(&r, &pong);
-        mqtt_rig_run(&r, 9000);
+        assert_false(mqtt_rig_health(&r).ready);
+        mqtt_rig_run(&r, i < 2 ? 9000 : 2900); /* 29.9 s in all */
     }
+    assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_NONE);
+    mqtt_rig_run(&r, 200);
     assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_FULL);
+    assert_true(mqtt_rig_health(&r).ready);
     assert_int_equal(r.terminals, 0);
     mqtt_rig_close(&r);
 }
@@ -469,10 +581,67 @@ static void check_03_33_resume_lost(void **state)
     mqtt_rig_init(&r);
     r.cfg.mode = GB_MQTT_PERSISTENT;
     mqtt_rig_seed(&r, "a/#");
-    mqtt_rig_online(&r);
+    mqtt_rig_start(&r);
+    mqtt_rig_accept(&r, false, NULL);
     assert_int_equal(mqtt_rig_metric(&r, "MQTTSessionResumeLost"), 1);
+    assert_int_equal(mqtt_rig_health(&r).last_error.code, GB_UNAVAILABLE);
+    mqtt_rig_grant(&r);
+    assert_int_equal(mqtt_rig_health(&r).last_error.code, GB_OK); /* latched until converged */
     mqtt_rig_publish(&r, "a/b", 1, 1, "x");
     assert_int_equal(r.delivered, 1);
+    mqtt_rig_close(&r);
+}
+
+/* Spec 03 §4.3: a resumed session, and the first connection of a new client, lost nothing. */
+static void nothing_was_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *history;
+        bool session_present;
+    } rows[] = {{"resumed", "a/#", true}, {"new client", NULL, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct mqtt_rig r;
+        mqtt_rig_init(&r);
+        r.cfg.mode = GB_MQTT_PERSISTENT;
+        mqtt_rig_seed(&r, rows[i].history);
+        mqtt_rig_start(&r);
+        mqtt_rig_accept(&r, rows[i].session_present, NULL);
+        mqtt_rig_grant(&r);
+        if (mqtt_rig_metric(&r, "MQTTSessionResumeLost") != 0) fail_msg("%s", rows[i].name);
+        mqtt_rig_close(&r);
+    }
+}
+
+/* Spec 03 check 35: a copy has the id of the first, and a settled one is acknowledged. */
+static void check_03_35_v311_redelivery_keeps_the_id(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    mqtt_rig_init(&r);
+    r.cfg.version = GB_MQTT_V311;
+    r.cfg.mode = GB_MQTT_PERSISTENT;
+    r.cfg.content_hash_id = true;
+    mqtt_rig_seed(&r, "a/#");
+    mqtt_rig_online(&r);
+    mqtt_rig_publish(&r, "a/b", 1, 7, "x");
+    assert_int_equal(r.delivered, 1);
+    char first[128];
+    struct gb_bytes id = r.deliveries[0]->envelope->id;
+    (void)snprintf(first, sizeof first, "%.*s", (int)id.size, (const char *)id.data);
+    assert_int_equal(strncmp(first, "mqtt-sha256:", 12), 0);
+    mqtt_rig_cut(&r);
+    mqtt_rig_run(&r, 1000);
+    mqtt_rig_accept(&r, true, NULL);
+    mqtt_rig_publish(&r, "a/b", 1, 8, "x"); /* under another packet id */
+    mqtt_rig_publish(&r, "a/b", 1, 9, "y");
+    assert_int_equal(r.delivered, 3);
+    assert_true(gb_bytes_equal_c(r.deliveries[1]->envelope->id, first));
+    assert_false(gb_bytes_equal_c(r.deliveries[2]->envelope->id, first));
+    mqtt_rig_ack(&r, 1);
+    mqtt_rig_ack(&r, 2);
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 8);
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
     mqtt_rig_close(&r);
 }
 
@@ -596,9 +765,14 @@ int main(void)
         cmocka_unit_test(repeated_identifier_beyond_the_window_is_excess),
         cmocka_unit_test(excess_of_an_ephemeral_session_is_dropped),
         cmocka_unit_test(check_03_25_takeover_penalty),
+        cmocka_unit_test(a_stable_connection_ends_the_takeover_streak),
         cmocka_unit_test(check_03_27_poison_is_acknowledged_in_order),
+        cmocka_unit_test(check_03_27_too_many_user_properties),
         cmocka_unit_test(check_03_28_oversized_packet),
+        cmocka_unit_test(check_03_29_dropped_value_is_counted),
         cmocka_unit_test(check_03_33_resume_lost),
+        cmocka_unit_test(nothing_was_lost),
+        cmocka_unit_test(check_03_35_v311_redelivery_keeps_the_id),
         cmocka_unit_test(check_03_35_v311_oversized_is_skipped_as_it_streams),
         cmocka_unit_test(every_split_of_the_stream_gives_the_same),
         cmocka_unit_test(qos0_is_dropped_when_the_queue_is_full),

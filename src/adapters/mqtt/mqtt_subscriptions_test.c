@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "domain/mqtt_topic.h"
 #include "support/mqtt_rig.h"
 
 /* Managed subscriptions: history, reconcile, replay window (checks of spec 03 §8). */
@@ -169,8 +170,12 @@ static void check_03_17_unsuback_refused(void **state)
     assert_true(in_history(&r, "old/#"));
     assert_false(mqtt_rig_health(&r).ready);
     mqtt_rig_run(&r, 1100);
-    mqtt_rig_expect(&r, GB_MQTT_UNSUBSCRIBE); /* asked again */
+    p = mqtt_rig_expect(&r, GB_MQTT_UNSUBSCRIBE); /* asked again */
     assert_int_equal(mqtt_rig_metric(&r, "ReconcileFailures"), 1);
+    unsuback(&r, p.subscribe.packet_id, "\x11", 1);
+    mqtt_rig_run(&r, 30100);
+    assert_false(in_history(&r, "old/#"));
+    assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_FULL);
     mqtt_rig_close(&r);
 }
 
@@ -195,7 +200,13 @@ static void check_03_18_replay_goes_to_the_dlq(void **state)
     struct mqtt_rig r;
     init_durable(&r);
     pin_replay(&r);
+    fake_script_add(&r.dlq.script, FAKE_HOLD, GB_OK);
     mqtt_rig_run(&r, 1100);
+    assert_int_equal(r.dlq.writes, 1);
+    mqtt_rig_expect_nothing(&r); /* not before the store has answered */
+    assert_false(mqtt_rig_health(&r).ready);
+    fake_dlq_answer(&r.dlq, GB_UNAVAILABLE); /* and the next try is kept */
+    mqtt_rig_run(&r, 2000);
     assert_int_equal(r.dlq.count, 1);
     const struct gb_dlq_entry *e = r.dlq.entries[0];
     assert_string_equal(e->error_code, "SUBSCRIPTION_REMOVED");
@@ -203,7 +214,18 @@ static void check_03_18_replay_goes_to_the_dlq(void **state)
     assert_string_equal(e->reason, "subscription removed");
     assert_string_equal(e->address, "old/#");
     assert_string_equal(e->redrive_mode, "auto");
+    assert_string_equal(e->session_id, "s1");
+    assert_string_equal(e->source_id, "s1");
+    assert_string_equal(e->route_id, "route-1");
+    assert_true(gb_bytes_equal_c(e->envelope->payload, "pinned"));
+    assert_non_null(strstr(e->extra_info, "\"session_id\":\"s1\""));
     assert_non_null(strstr(e->extra_info, "\"subscription\":\"old/#\""));
+    struct gb_mqtt_endpoint endpoint;
+    char identity[GB_MQTT_IDENTITY_SIZE];
+    assert_int_equal(gb_mqtt_endpoint_parse(gb_bytes_c(r.urls[0]), &endpoint).code, GB_OK);
+    gb_mqtt_storage_identity(&endpoint, gb_bytes_c(r.cfg.client_id), identity);
+    assert_non_null(strstr(e->extra_info, identity));
+    assert_int_equal(mqtt_rig_metric_of(&r, "DLQEntries", "subscription_removed"), 1);
     assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
     assert_false(in_history(&r, "old/#"));
     assert_true(mqtt_rig_health(&r).ready);
@@ -273,6 +295,8 @@ static void check_03_23_one_filter_refused(void **state)
     mqtt_rig_run(&r, 1100);
     p = mqtt_rig_expect(&r, GB_MQTT_SUBSCRIBE); /* only the refused one is asked again */
     assert_true(gb_bytes_equal_c(only_filter(&p, false), "secret/#"));
+    mqtt_rig_suback(&r, p.subscribe.packet_id, "\x01", 1);
+    assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_FULL);
     mqtt_rig_close(&r);
 }
 
@@ -311,6 +335,7 @@ static void check_03_24_lower_grant(void **state)
     }
     assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_FULL);
     assert_int_equal(mqtt_rig_metric(&r, "MQTTQoSDowngraded"), 1);
+    assert_true(mqtt_rig_gauge(&r, "MQTTQoSDowngradedActive") == 1);
     mqtt_rig_run(&r, 60000);
     mqtt_rig_expect_nothing(&r); /* recheck is off */
     mqtt_rig_close(&r);
