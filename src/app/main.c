@@ -1,11 +1,26 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "app/options.h"
 #include "app/process.h"
 
+/* A closed standard stream would give its number to the next file that is opened: log lines would
+ * go into the event loop's own pipe, and libuv aborts when it closes a number below 3. */
+static bool fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        if (open("/dev/null", O_RDWR) != fd) return false; /* the lowest free number is taken */
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!fill_standard_streams()) return 1; /* and nowhere to say so */
     struct gb_options o;
     struct gb_err err = gb_options_parse(argc, argv, &o);
     if (gb_failed(err)) {

@@ -33,7 +33,7 @@ static void print_metrics(const struct process *p)
     gb_str_append_c(&line, "{\"msg\":\"metrics\",\"snapshot\":");
     gb_metrics_print(p->metrics, &line);
     gb_str_append_c(&line, "}\n");
-    if (!line.failed) fwrite(line.data, 1, line.size, stderr);
+    if (!line.failed) gb_log_write_text(line.data, line.size);
     gb_str_deinit(&line);
 }
 
@@ -183,13 +183,17 @@ int gb_process_run(const struct gb_options *o)
 {
     struct process p = {0};
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* until their handlers stand, these must not end the start */
+    signal(SIGUSR1, SIG_IGN);
     gb_log_set_level(o->log_level);
     struct gb_err err = gb_loop_new(&p.loop);
+    /* Before the handlers: reading a pipe as the document may wait for ever, and SIGTERM must end
+     * that. */
+    if (!gb_failed(err)) err = load_document(&p, o);
     if (!gb_failed(err)) {
         p.reactor = gb_loop_reactor(p.loop);
         err = open_process(&p);
     }
-    if (!gb_failed(err)) err = load_document(&p, o);
     if (!gb_failed(err)) {
         p.instance_id = instance_id(&p);
         if (p.instance_id == NULL) err = gb_err_no_memory("instance id");

@@ -1,6 +1,8 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,8 @@
 
 /* At most PIPE_BUF, so that a pipe takes a line whole and lines of two threads never mix. */
 enum { LINE_MAX_BYTES = 4096, INSTANCE_MAX_BYTES = 255, NUMBER_MAX = 20 };
+/* How long a full pipe may hold up the process, once until its reader reads again. */
+enum { STALL_MAX_MS = 200 };
 
 static const char cut_tail[] = ",\"log_cut\":true}\n";
 /* What every line keeps free: a closing quote and the longer of the two ends. */
@@ -31,7 +35,11 @@ static struct {
     gb_log_sink_fn *sink;
     void *sink_arg;
     char instance[INSTANCE_MAX_BYTES + 1];
-} logger = {.level = GB_LOG_INFO};
+    pthread_mutex_t output; /* guards what follows, and the room that poll() found */
+    bool stalled;           /* the reader of stderr did not read in time */
+    bool torn;              /* the last text lacks its end */
+    uint64_t lost;          /* texts that were not written since the reader stalled */
+} logger = {.level = GB_LOG_INFO, .output = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *const level_names[] = {
     [GB_LOG_DEBUG] = "DEBUG",
@@ -160,16 +168,62 @@ static void put_time(struct line *line)
     put_text(line, "time", text);
 }
 
+/* --- stderr --- */
+
+/* stderr may be a pipe whose reader hangs. A blocking write would stop the loop for good, and with
+ * it the shutdown budget (spec 08 §3): a pipe that poll() calls writable takes PIPE_BUF bytes. */
+static bool has_room(void)
+{
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int rc;
+    do {
+        rc = poll(&fd, 1, logger.stalled ? 0 : STALL_MAX_MS);
+    } while (rc < 0 && errno == EINTR);
+    logger.stalled = rc == 0;
+    return !logger.stalled;
+}
+
+static bool write_pieces(const char *text, size_t size)
+{
+    while (size > 0) {
+        if (!has_room()) return false;
+        ssize_t n = write(STDERR_FILENO, text, size < LINE_MAX_BYTES ? size : LINE_MAX_BYTES);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n == 0 || errno != EAGAIN; /* gone: nothing will ever be written */
+        logger.torn = text[n - 1] != '\n';
+        text += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* Says first what was lost while nobody read. */
+static bool write_notice(void)
+{
+    char text[128];
+    int size = snprintf(text, sizeof text,
+                        "%s{\"level\":\"WARN\",\"msg\":\"stderr was not read: lines are lost\","
+                        "\"lines\":%llu}\n",
+                        logger.torn ? "\n" : "", (unsigned long long)logger.lost);
+    if (!write_pieces(text, (size_t)size)) return false;
+    logger.lost = 0;
+    return true;
+}
+
+void gb_log_write_text(const char *text, size_t size)
+{
+    (void)pthread_mutex_lock(&logger.output); /* can't fail for a default mutex */
+    bool written = (logger.lost == 0 || write_notice()) && write_pieces(text, size);
+    if (!written) logger.lost++;
+    (void)pthread_mutex_unlock(&logger.output);
+}
+
 static void emit(enum gb_log_level level, const struct line *line)
 {
-    if (logger.sink != NULL) {
+    if (logger.sink != NULL)
         logger.sink(logger.sink_arg, level, line->text, line->size);
-        return;
-    }
-    ssize_t written;
-    do {
-        written = write(STDERR_FILENO, line->text, line->size);
-    } while (written < 0 && errno == EINTR);
+    else
+        gb_log_write_text(line->text, line->size);
 }
 
 void gb_log_write(enum gb_log_level level, const char *msg, const struct gb_log_field *fields,

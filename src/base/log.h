@@ -11,7 +11,9 @@
  * Owns:   nothing of the caller's; fields are borrowed for the call.
  * Thread: any (lines are written whole, one write each); the sink and the instance are set before
  *         a second thread starts.
- * Errors: none reported; a line that can't be written is lost (stderr is gone). */
+ * Errors: none reported; a line that can't be written is lost (stderr is gone). A stderr that
+ *         nobody reads holds the process up once, for 200 ms; lines are then lost and counted until
+ *         it is read again. */
 
 enum gb_log_level { GB_LOG_DEBUG = 0, GB_LOG_INFO, GB_LOG_WARN, GB_LOG_ERROR };
 
@@ -43,6 +45,8 @@ static inline struct gb_log_field gb_lf_err(const struct gb_err *err)
 
 void gb_log_write(enum gb_log_level level, const char *msg, const struct gb_log_field *fields,
                   size_t count);
+/* Finished lines of any size to stderr, such as the metrics, under the same rule. */
+void gb_log_write_text(const char *text, size_t size);
 bool gb_log_enabled(enum gb_log_level level);
 void gb_log_set_level(enum gb_log_level level);
 bool gb_log_parse_level(const char *text, enum gb_log_level *out); /* any case; warn = warning */

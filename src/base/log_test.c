@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
@@ -245,6 +246,38 @@ static void without_sink_it_is_stderr(void **state)
     assert_int_equal(c->lines, 0);
 }
 
+/* A reader that hangs costs lines, never the process; what was lost is said when it is back. */
+static void unread_pipe_loses_lines_and_says_so(void **state)
+{
+    struct capture *c = *state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) >= 4096);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    gb_log_set_sink(NULL, NULL);
+    char big[6000];
+    memset(big, 'x', sizeof big);
+    big[sizeof big - 1] = '\n';
+    gb_log_write_text(big, sizeof big); /* torn at the page */
+    gb_log_write(GB_LOG_INFO, "lost", NULL, 0);
+    char room[4096];
+    assert_int_equal(read(ends[0], room, sizeof room), sizeof room);
+    gb_log_write(GB_LOG_INFO, "back", NULL, 0);
+    gb_log_write(GB_LOG_INFO, "again", NULL, 0);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    (void)close(kept);
+    (void)close(ends[1]);
+    ssize_t size = read(ends[0], c->text, sizeof c->text - 1);
+    (void)close(ends[0]);
+    assert_true(size > 0);
+    c->text[size] = '\0';
+    static const char notice[] = "\n{\"level\":\"WARN\",\"msg\":\"stderr was not read: lines are "
+                                 "lost\",\"lines\":2}\n";
+    assert_memory_equal(c->text, notice, sizeof notice - 1);
+}
+
 static const struct limit_row {
     uint64_t now_ns;
     bool allowed;
@@ -281,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(levels_parse, setup, teardown),
         cmocka_unit_test_setup_teardown(instance_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(without_sink_it_is_stderr, setup, teardown),
+        cmocka_unit_test_setup_teardown(unread_pipe_loses_lines_and_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(repeated_lines_are_limited, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
