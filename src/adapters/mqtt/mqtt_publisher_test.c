@@ -250,6 +250,36 @@ static void resumed_session_resends(void **state)
     mqtt_rig_close(&r);
 }
 
+/* Found by the simulator: a process that crashed leaves QoS 2 ids at the broker, where a new
+ * message under one of them would pass for the old one and be lost. */
+static void inherited_session_releases_an_id_before_its_first_use(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    init(&r);
+    mqtt_rig_build(&r);
+    struct gb_sender *sender = add_sender(&r, 2);
+    r.session->ops->start(r.session);
+    mqtt_rig_run(&r, 0);
+    mqtt_rig_accept(&r, true, NULL); /* the session is older than this process */
+    struct sent s;
+    send_payload(&r, sender, &s, "x");
+    uint16_t id = mqtt_rig_expect(&r, GB_MQTT_PUBREL).ack.packet_id;
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBLISH).publish.packet_id, id);
+    answer(&r, GB_MQTT_PUBCOMP, id, 0x92); /* for the release; the publish is not over */
+    assert_int_equal(s.done, 0);
+    mqtt_rig_cut(&r);
+    mqtt_rig_run(&r, 1);
+    mqtt_rig_accept(&r, true, NULL); /* nothing proves that the release arrived */
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBREL).ack.packet_id, id);
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBLISH).publish.packet_id, id);
+    answer(&r, GB_MQTT_PUBREC, id, 0);
+    mqtt_rig_expect(&r, GB_MQTT_PUBREL);
+    answer(&r, GB_MQTT_PUBCOMP, id, 0);
+    free_sent(&s);
+    mqtt_rig_close(&r);
+}
+
 static void lost_session_fails_what_was_open(void **state)
 {
     (void)state;
@@ -337,6 +367,7 @@ int main(void)
         cmocka_unit_test(receive_maximum_of_the_broker),
         cmocka_unit_test(a_timed_out_publish_keeps_its_id),
         cmocka_unit_test(resumed_session_resends),
+        cmocka_unit_test(inherited_session_releases_an_id_before_its_first_use),
         cmocka_unit_test(lost_session_fails_what_was_open),
         cmocka_unit_test(cancel_before_during_after),
         cmocka_unit_test(check_03_32_publish_above_the_brokers_limits),

@@ -247,6 +247,31 @@ static void check_03_14_emit_refused(void **state)
     mqtt_rig_close(&r);
 }
 
+/* Found by the simulator: what is handed back on the new connection, before the recycle has
+ * converged, needs a recycle of its own. */
+static void handed_back_while_a_recycle_converges(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    mqtt_rig_init(&r);
+    r.cfg.mode = GB_MQTT_PERSISTENT;
+    r.cfg.keep_alive_s = 0;
+    mqtt_rig_seed(&r, "a/#");
+    mqtt_rig_online(&r);
+    r.emit = GB_EMIT_REFUSED;
+    mqtt_rig_publish(&r, "a/b", 1, 7, "x");
+    mqtt_rig_expect(&r, GB_MQTT_DISCONNECT);
+    mqtt_rig_accept(&r, true, NULL);
+    mqtt_rig_publish(&r, "a/b", 1, 7, "x"); /* refused again, before the SUBACK */
+    mqtt_rig_grant(&r);
+    assert_false(mqtt_rig_health(&r).ready);
+    mqtt_rig_run(&r, 29000);
+    assert_int_equal(r.net.dialled, 2);
+    mqtt_rig_run(&r, 1500);
+    assert_int_equal(r.net.dialled, 3);
+    mqtt_rig_close(&r);
+}
+
 static void check_03_14_emit_refused_ephemeral(void **state)
 {
     (void)state;
@@ -757,6 +782,7 @@ int main(void)
         cmocka_unit_test(check_03_12_backoff),
         cmocka_unit_test(check_03_13_ack_after_reconnect),
         cmocka_unit_test(check_03_14_emit_refused),
+        cmocka_unit_test(handed_back_while_a_recycle_converges),
         cmocka_unit_test(check_03_14_emit_refused_ephemeral),
         cmocka_unit_test(retry_waits_for_what_the_route_holds),
         cmocka_unit_test(unsettled_work_at_the_recycle_deadline_is_terminal),
