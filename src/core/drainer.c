@@ -393,7 +393,6 @@ static void batch_done(void *arg, const struct gb_drain_result *result)
     d->drained_before = true;
     if (r.released > 0 || r.left || r.stale) {
         d->not_before_ns = now_of(d) + trouble_floor_ns;
-        if (d->stopping) d->stop_left = true;
     }
     adapt_batch_size(d, &r);
     gb_metric_time(d->latency, (int64_t)(now_of(d) - d->cycle_started_ns));

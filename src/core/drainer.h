@@ -46,8 +46,8 @@ void gb_drainer_start(struct gb_drainer *d);
  * after the last one. */
 void gb_drainer_wake(struct gb_drainer *d);
 /* One final drain if it drained before, holds authority and the destination is ready, at most
- * max_timeout and op.deadline_ns; then completes. GB_TIMEOUT when work had to be left claimed or
- * pending. */
+ * max_timeout and op.deadline_ns; then completes. GB_TIMEOUT when that was cut short; what a
+ * destination refuses meanwhile waits in the outbox and is no unclean stop. */
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg);
 /* Never started, or stop completed; NULL ok. A stalled drainer whose operations are still out keeps
  * its memory. */

@@ -641,6 +641,20 @@ static void test_stop_drains_once_more(void **state)
     assert_int_equal(fake_outbox_rows(&f->x.outbox, GB_OUTBOX_COMPLETED), 2);
 }
 
+static void test_stop_with_a_failing_destination_is_clean(void **state)
+{
+    struct fixture *f = *state;
+    fake_script_always(&f->x.sender.script, FAKE_FAIL, GB_UNAVAILABLE);
+    add_records(f, 1);
+    start(f);
+    core_fixture_run(&f->x, GB_MS);
+    stop_drainer(f, 10 * GB_SEC);
+    core_fixture_run(&f->x, GB_MS);
+    assert_int_equal(f->stopped, 1);
+    assert_int_equal(f->stop.result.code, GB_OK);
+    assert_int_equal(fake_outbox_rows(&f->x.outbox, GB_OUTBOX_PENDING), 1);
+}
+
 static void test_stop_without_having_drained_ends_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -794,6 +808,7 @@ int main(void)
         TEST(test_hung_sender_stalls_the_drainer),
         TEST(test_stall_ends_a_pending_stop),
         TEST(test_stop_drains_once_more),
+        TEST(test_stop_with_a_failing_destination_is_clean),
         TEST(test_stop_without_having_drained_ends_at_once),
         TEST(test_stop_deadline),
         TEST(test_stop_while_the_sweep_runs),
