@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/message_log.h"
 
 /* Spec 02 §10: 3 tries, waits 500 ms x2 up to 5 s, 10 s in all. */
 enum { TRIES_MAX = 3 };
@@ -12,6 +13,25 @@ static const uint64_t wait_max_ns = 5 * 1000000000ull;
 static const uint64_t total_ns = 10 * 1000000000ull;
 
 static void write_done(struct gb_op *op, void *arg);
+
+static void log_written(const struct gb_dlq_handover *h)
+{
+    struct gb_message_log m;
+    gb_message_log_set(&m, h->entry->envelope);
+    GB_LOG(GB_LOG_WARN, "message written to the DLQ", gb_lf_str("route_id", h->entry->route_id),
+           gb_lf_str("entry_id", h->entry->id), GB_LF_MESSAGE(m),
+           gb_lf_str("category", h->category), gb_lf_str("error", h->entry->last_error),
+           gb_lf_str("error_code", h->entry->error_code));
+}
+
+static void log_failed(const struct gb_dlq_handover *h, const struct gb_err *err)
+{
+    struct gb_message_log m;
+    gb_message_log_set(&m, h->entry->envelope);
+    GB_LOG(GB_LOG_WARN, "DLQ write failed; the message stays with its source",
+           gb_lf_str("route_id", h->entry->route_id), gb_lf_str("entry_id", h->entry->id),
+           GB_LF_MESSAGE(m), gb_lf_int("tries", h->tries), gb_lf_err(err));
+}
 
 static void finish(struct gb_dlq_handover *h, struct gb_err result)
 {
@@ -26,12 +46,11 @@ static void finish(struct gb_dlq_handover *h, struct gb_err result)
         gb_metric_add(gb_metrics_get(h->metrics, GB_METRIC_COUNTER, "DLQEntries",
                                      GB_DIMS({"route_id", route_id}, {"category", h->category})),
                       1);
+        log_written(h);
     } else if (result.code != GB_CANCELLED) {
         gb_metric_add(gb_metrics_get(h->metrics, GB_METRIC_COUNTER, "DLQWriteFailures", NULL, 0),
                       1);
-        GB_LOG(GB_LOG_WARN, "DLQ write failed; the message stays with its source",
-               gb_lf_str("route_id", route_id), gb_lf_str("entry_id", h->entry->id),
-               gb_lf_int("tries", h->tries), gb_lf_err(&result));
+        log_failed(h, &result);
     }
     gb_timer_deinit(&h->timer);
     gb_dlq_entry_free(h->entry);

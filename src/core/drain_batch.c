@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "core/dead_letter.h"
+#include "core/message_log.h"
 #include "core/send_ceiling.h"
 
 enum job_state { JOB_WAITING = 0, JOB_SENDING, JOB_DEAD_LETTER, JOB_SETTLING, JOB_ENDED };
@@ -110,10 +111,13 @@ static void settle_done(struct gb_op *op, void *arg)
         }
         if (j->sent && j->target != NULL) gb_metric_add(j->target->metrics.duplicate_risk, 1);
         if (j->target != NULL) gb_metric_add(j->target->metrics.failures, 1);
+        struct gb_message_log m;
+        gb_message_log_set(&m, j->record->envelope);
         GB_LOG(GB_LOG_WARN,
                j->sent ? "record was sent but not completed; it may be sent twice"
                        : "outbox record stays claimed until it is reclaimed",
-               gb_lf_str("partition", (const char *)b->env.partition.data), gb_lf_err(&err));
+               gb_lf_str("partition", (const char *)b->env.partition.data), GB_LF_MESSAGE(m),
+               gb_lf_err(&err));
     }
     end_job(j);
 }
@@ -199,11 +203,28 @@ static void terminal(struct job *j, struct gb_err cause, const char *word)
         gb_metric_add(gb_metrics_get(b->env.registry, GB_METRIC_COUNTER, "MessagesDropped",
                                      GB_DIMS({"route_id", j->target->route_id}, {"reason", word})),
                       1);
+        struct gb_message_log m;
+        gb_message_log_set(&m, j->record->envelope);
         GB_LOG(GB_LOG_ERROR, "outbox record dropped by policy",
-               gb_lf_str("route_id", j->target->route_id), gb_lf_str("reason", word),
-               gb_lf_err(&cause));
+               gb_lf_str("route_id", j->target->route_id), GB_LF_MESSAGE(m),
+               gb_lf_str("reason", word), gb_lf_err(&cause));
     }
     complete(j);
+}
+
+/* One line for each send at debug; that of the delivery has the same correlation id. */
+static void log_send(const struct job *j, const struct gb_err *err)
+{
+    struct gb_message_log m;
+    if (!gb_log_enabled(GB_LOG_DEBUG)) return;
+    gb_message_log_set(&m, j->record->envelope);
+    if (err == NULL) {
+        GB_LOG(GB_LOG_DEBUG, "outbox record sent", gb_lf_str("route_id", j->target->route_id),
+               GB_LF_MESSAGE(m), gb_lf_int("replay_count", (int64_t)j->record->replay_count));
+    } else {
+        GB_LOG(GB_LOG_DEBUG, "outbox record released", gb_lf_str("route_id", j->target->route_id),
+               GB_LF_MESSAGE(m), gb_lf_err(err));
+    }
 }
 
 static void send_done(struct gb_op *op, void *arg)
@@ -216,13 +237,13 @@ static void send_done(struct gb_op *op, void *arg)
         j->sent = true;
         b->result.sent++;
         gb_metric_add(j->target->metrics.sent, 1);
+        log_send(j, NULL);
         complete(j);
         return;
     }
     gb_metric_add(j->target->metrics.failures, 1);
     if (err.code == GB_CANCELLED || gb_err_is_transient(&err)) {
-        GB_LOG(GB_LOG_DEBUG, "outbox record released", gb_lf_str("route_id", j->target->route_id),
-               gb_lf_err(&err));
+        log_send(j, &err);
         give_up(j);
     } else {
         terminal(j, err, gb_dead_letter_word(&err));
@@ -249,8 +270,10 @@ static void start_job(struct job *j)
     struct gb_drain_batch *b = j->batch;
     int64_t now_ms = gb_reactor_wall_ms(b->env.reactor);
     if (j->target == NULL) { /* a binding that the document no longer has */
+        struct gb_message_log m;
+        gb_message_log_set(&m, j->record->envelope);
         GB_LOG(GB_LOG_ERROR, "outbox record of an unknown binding stays in the outbox",
-               gb_lf_str("partition", (const char *)b->env.partition.data));
+               gb_lf_str("partition", (const char *)b->env.partition.data), GB_LF_MESSAGE(m));
         give_up(j);
         return;
     }

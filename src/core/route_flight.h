@@ -34,16 +34,16 @@ struct gb_flight {
     struct gb_route *route;
     enum gb_flight_state state;
     struct gb_delivery *delivery;
-    struct gb_envelope *envelope; /* the delivery's reference */
-    uint64_t started_ns;          /* emit */
-    uint64_t first_try_ns;        /* start of the first send or persist */
-    uint32_t tries;               /* sends or persists of this delivery */
-    struct gb_err last;           /* why the delivery is being handed back */
-    size_t depth_leg;             /* legs before this one were found under capacity */
-    struct gb_timer timer;        /* retry delay, or the send's ceiling */
-    struct gb_str address;        /* expanded, direct_hold */
-    bool acked;                   /* the settlement in progress is an acknowledge */
-    struct gb_envelope *charged;  /* keeps the identity until the acknowledge succeeded */
+    struct gb_envelope *envelope;       /* the delivery's reference */
+    uint64_t started_ns;                /* emit */
+    uint64_t first_try_ns;              /* start of the first send or persist */
+    uint32_t tries;                     /* sends or persists of this delivery */
+    struct gb_err last;                 /* why the delivery is being handed back */
+    size_t depth_leg;                   /* legs before this one were found under capacity */
+    struct gb_timer timer;              /* retry delay, or the send's ceiling */
+    struct gb_str address;              /* expanded, direct_hold */
+    bool acked;                         /* the settlement in progress is an acknowledge */
+    struct gb_envelope *acked_envelope; /* keeps the identity until the acknowledge succeeded */
     union {
         struct gb_send send;
         struct gb_outbox_persist persist;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/message_log.h"
 #include "core/route_flight.h"
 #include "domain/reserved.h"
 
@@ -258,8 +259,10 @@ static void retry_persist(struct gb_flight *f, struct gb_err cause)
         gb_backoff_delay_ns(&p->backoff, f->tries, cause.retry_after_ns, r->cfg.reactor);
     uint64_t suppressed = 0;
     if (gb_log_allow(&r->log_limit, now_ns, 10 * GB_SEC, &suppressed)) {
+        struct gb_message_log m;
+        gb_message_log_set(&m, f->envelope);
         GB_LOG(GB_LOG_ERROR, "outbox refused a record; the source is not acknowledged",
-               gb_lf_str("route_id", r->id), gb_lf_err(&cause),
+               gb_lf_str("route_id", r->id), GB_LF_MESSAGE(m), gb_lf_err(&cause),
                gb_lf_int("more_since_last_line", (int64_t)suppressed));
     }
     if (gb_add_sat_i64((int64_t)(now_ns - f->first_try_ns), delay_ns) > p->send_retry_budget_ns) {

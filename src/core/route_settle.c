@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "core/dead_letter.h"
+#include "core/message_log.h"
 #include "core/route_flight.h"
 #include "domain/address.h"
 #include "domain/mqtt_topic.h"
@@ -9,6 +10,15 @@
 
 static void dead_letter(struct gb_flight *f, const struct gb_route_target *target,
                         struct gb_err cause, const char *word);
+
+static void log_completed(const struct gb_flight *f, int64_t latency_ns)
+{
+    struct gb_message_log m;
+    if (f->acked_envelope == NULL || !gb_log_enabled(GB_LOG_DEBUG)) return;
+    gb_message_log_set(&m, f->acked_envelope);
+    GB_LOG(GB_LOG_DEBUG, "delivery completed", gb_lf_str("route_id", f->route->id),
+           GB_LF_MESSAGE(m), gb_lf_int("latency_ms", latency_ns / GB_MS));
+}
 
 static void settled(void *arg, struct gb_err result)
 {
@@ -21,12 +31,13 @@ static void settled(void *arg, struct gb_err result)
         return;
     }
     if (result.code == GB_OK && f->acked) {
-        gb_metric_time(r->metrics.e2e_latency,
-                       (int64_t)(gb_reactor_now_ns(r->cfg.reactor) - f->started_ns));
-        if (f->charged != NULL) gb_ledger_forget(r->cfg.ledger, f->charged);
+        int64_t latency_ns = (int64_t)(gb_reactor_now_ns(r->cfg.reactor) - f->started_ns);
+        gb_metric_time(r->metrics.e2e_latency, latency_ns);
+        log_completed(f, latency_ns);
+        if (f->acked_envelope != NULL) gb_ledger_forget(r->cfg.ledger, f->acked_envelope);
     }
-    gb_envelope_unref(f->charged);
-    f->charged = NULL;
+    gb_envelope_unref(f->acked_envelope);
+    f->acked_envelope = NULL;
     gb_flight_release(f);
 }
 
@@ -36,8 +47,9 @@ void gb_flight_ack(struct gb_flight *f)
     gb_flight_set_state(f, GB_FLIGHT_SETTLING);
     f->acked = true;
     /* Charges are forgotten only after a successful acknowledge (spec 02 §5.2), when the delivery
-     * is gone. */
-    if (gb_ledger_size(r->cfg.ledger) > 0) f->charged = gb_envelope_ref(f->envelope);
+     * is gone; so is the debug line written. */
+    if (gb_ledger_size(r->cfg.ledger) > 0 || gb_log_enabled(GB_LOG_DEBUG))
+        f->acked_envelope = gb_envelope_ref(f->envelope);
     f->delivery->ops->ack(f->delivery, settled, f);
 }
 
@@ -72,8 +84,10 @@ static void drop(struct gb_flight *f, const struct gb_err *cause, const char *wo
         uint64_t suppressed = 0;
         if (gb_log_allow(&r->log_limit, gb_reactor_now_ns(r->cfg.reactor), GB_SEC * 10,
                          &suppressed)) {
+            struct gb_message_log m;
+            gb_message_log_set(&m, f->envelope);
             GB_LOG(GB_LOG_ERROR, "message dropped by policy", gb_lf_str("route_id", r->id),
-                   gb_lf_str("reason", word), gb_lf_err(cause),
+                   GB_LF_MESSAGE(m), gb_lf_str("reason", word), gb_lf_err(cause),
                    gb_lf_int("more_since_last_line", (int64_t)suppressed));
         }
     }
