@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "adapters/sqlite/sqlite_dlq.h"
+#include "adapters/sqlite/sqlite_open.h"
 #include "adapters/sqlite/sqlite_outbox.h"
 #include "adapters/sqlite/sqlite_subscriptions.h"
 #include "contract/outbox_contract.h"
@@ -170,6 +171,27 @@ static void check_05_31_settings(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_string_equal(sqlite_file_query(file.path, "PRAGMA journal_mode"), "wal");
     close_store();
+    /* The others belong to the connection, so they are asked on one that the stores' way of opening
+     * made. */
+    static const struct {
+        const char *pragma;
+        int64_t want[2];                        /* plain, strict */
+    } rows[] = {{"PRAGMA synchronous", {2, 2}}, /* FULL */
+                {"PRAGMA busy_timeout", {5000, 5000}},
+                {"PRAGMA foreign_keys", {0, 1}}};
+    for (int strict = 0; strict < 2; strict++) {
+        struct gb_sqlite_connection c = {0};
+        assert_int_equal(gb_sqlite_open(file.path, strict == 1, &c).code, GB_OK);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            sqlite3_stmt *stmt = NULL;
+            assert_int_equal(sqlite3_prepare_v2(c.sql, rows[i].pragma, -1, &stmt, NULL), SQLITE_OK);
+            assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+            print_message("%s, strict %d\n", rows[i].pragma, strict);
+            assert_int_equal(sqlite3_column_int64(stmt, 0), rows[i].want[strict]);
+            assert_int_equal(sqlite3_finalize(stmt), SQLITE_OK);
+        }
+        gb_sqlite_close(&c);
+    }
 }
 
 static void memory_database_for_tests(void **state)
