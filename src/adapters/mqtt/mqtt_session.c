@@ -160,13 +160,35 @@ static int64_t max_delay_ns(const struct gb_mqtt_session *s)
 static uint64_t takeover_penalty_ns(struct gb_mqtt_session *s)
 {
     s->takeover_streak++;
+    if (s->takeover_streak < 2) return 0;
+    uint32_t doublings = s->takeover_streak - 2;
+    return (UINT64_C(1) << (doublings > 6 ? 6 : doublings)) * UINT64_C(1000000000);
+}
+
+static uint64_t told_takeover_ns(struct gb_mqtt_session *s)
+{
+    uint64_t penalty_ns = takeover_penalty_ns(s);
+    gb_metric_add(s->m.takeovers, 1);
     if (s->takeover_streak >= 2 || s->topics_shared)
         GB_LOG(GB_LOG_ERROR, "another connection uses this client_id; give every instance its own",
                gb_lf_str("session_id", s->cfg.id), gb_lf_str("client_id", s->cfg.client_id),
                gb_lf_int("streak", s->takeover_streak));
-    if (s->takeover_streak < 2) return 0;
-    uint32_t doublings = s->takeover_streak - 2;
-    return (UINT64_C(1) << (doublings > 6 ? 6 : doublings)) * UINT64_C(1000000000);
+    return penalty_ns;
+}
+
+/* v3.1.1 does not tell a takeover from a loss, nor do some brokers of v5: two processes with one
+ * client_id would throw each other out hundreds of times a second (docs/decisions/0305). */
+static uint64_t short_connection_ns(struct gb_mqtt_session *s)
+{
+    uint64_t penalty_ns = takeover_penalty_ns(s);
+    uint64_t most_ns = (uint64_t)max_delay_ns(s);
+    if (s->takeover_streak >= 2)
+        GB_LOG(GB_LOG_ERROR,
+               "connections end soon after they came up: the network is unsteady, or another "
+               "connection uses this client_id; give every instance its own",
+               gb_lf_str("session_id", s->cfg.id), gb_lf_str("client_id", s->cfg.client_id),
+               gb_lf_int("streak", s->takeover_streak));
+    return s->cfg.version == GB_MQTT_V5 && penalty_ns > most_ns ? most_ns : penalty_ns;
 }
 
 static uint64_t reject_penalty_ns(struct gb_mqtt_session *s)
@@ -211,10 +233,9 @@ static uint64_t next_attempt_delay_ns(struct gb_mqtt_session *s, bool was_up,
         delay_ns = backoff_ns(s, s->failures - 1, s->cfg.reconnect_delay_ns, max_delay_ns(s));
     }
     if (cause == GB_MQTT_DOWN_TAKEOVER) {
-        gb_metric_add(s->m.takeovers, 1);
-        delay_ns += takeover_penalty_ns(s);
-    } else if (s->cfg.version == GB_MQTT_V311 && was_up && !stable && cause == GB_MQTT_DOWN_LOST) {
-        delay_ns += takeover_penalty_ns(s); /* v3.1.1 does not tell a takeover from a loss */
+        delay_ns += told_takeover_ns(s);
+    } else if (was_up && !stable && cause == GB_MQTT_DOWN_LOST) {
+        delay_ns += short_connection_ns(s);
     }
     if (cause == GB_MQTT_DOWN_REJECTED) delay_ns += reject_penalty_ns(s);
     return delay_ns;

@@ -465,6 +465,42 @@ static void check_03_25_takeover_penalty(void **state)
     mqtt_rig_close(&r);
 }
 
+/* docs/decisions/0305: brokers that do not tell, with either version. */
+static void short_connections_are_penalised(void **state)
+{
+    (void)state;
+    static const uint64_t wants_s[] = {0, 1, 2, 4, 8, 8};
+    static const enum gb_mqtt_version versions[] = {GB_MQTT_V5, GB_MQTT_V311};
+    for (size_t v = 0; v < 2; v++) {
+        struct log_lines log = {0};
+        struct mqtt_rig r;
+        mqtt_rig_init(&r);
+        r.cfg.version = versions[v];
+        r.cfg.reconnect_delay_ns = INT64_C(1000000000);
+        r.cfg.reconnect_max_delay_ns = 8 * INT64_C(1000000000);
+        gb_log_set_sink(collect_errors, &log);
+        mqtt_rig_online(&r);
+        for (size_t i = 0; i < sizeof wants_s / sizeof wants_s[0]; i++) {
+            if (versions[v] == GB_MQTT_V311 && i == 5) break; /* 16 s: its cap is fixed */
+            size_t dialled = r.net.dialled;
+            mqtt_rig_cut(&r);
+            if (wants_s[i] > 0) {
+                mqtt_rig_run(&r, wants_s[i] * 1000 - 1);
+                assert_int_equal(r.net.dialled, dialled);
+                mqtt_rig_run(&r, 1);
+            }
+            assert_int_equal(r.net.dialled, dialled + 1);
+            assert_int_equal(log.errors, i);
+            mqtt_rig_accept(&r, false, NULL);
+            mqtt_rig_grant(&r);
+        }
+        gb_log_set_sink(NULL, NULL);
+        assert_non_null(strstr(log.last, "client-1"));
+        assert_int_equal(mqtt_rig_metric(&r, "MQTTSessionTakeover"), 0);
+        mqtt_rig_close(&r);
+    }
+}
+
 /* Spec 03 §4.4: a connection of 30 s ends the streak. */
 static void a_stable_connection_ends_the_takeover_streak(void **state)
 {
@@ -791,6 +827,7 @@ int main(void)
         cmocka_unit_test(repeated_identifier_beyond_the_window_is_excess),
         cmocka_unit_test(excess_of_an_ephemeral_session_is_dropped),
         cmocka_unit_test(check_03_25_takeover_penalty),
+        cmocka_unit_test(short_connections_are_penalised),
         cmocka_unit_test(a_stable_connection_ends_the_takeover_streak),
         cmocka_unit_test(check_03_27_poison_is_acknowledged_in_order),
         cmocka_unit_test(check_03_27_too_many_user_properties),
