@@ -319,6 +319,7 @@ static void send_packet(struct gb_mqtt_reconcile *r, struct packet *p)
             .filter = gb_bytes_c(f->name),
             .qos = f->qos,
             .shared = gb_mqtt_filter_is_shared(gb_bytes_c(f->name)),
+            .again = is_granted(f),
         };
     }
     if (r->state == GB_MQTT_R_SUBSCRIBE) {

@@ -35,6 +35,7 @@ struct gb_mqtt_subscription { /* for one SUBSCRIBE or UNSUBSCRIBE packet */
     struct gb_bytes filter;
     uint8_t qos;
     bool shared;
+    bool again; /* granted on this epoch already: retained messages have come */
 };
 struct gb_mqtt_reconcile_events {
     void (*subscribe)(void *arg, uint16_t packet_id, const struct gb_mqtt_subscription *subs,

@@ -160,8 +160,8 @@ void gb_mqtt_session_oversized(void *arg, uint8_t qos, uint16_t packet_id)
     drop_poison(s, "payload", qos, seq);
 }
 
-/* Retain Handling 1 for durable sessions, 0 for ephemeral ones; No Local never on shared filters
- * (spec 03 §7, §10). */
+/* Retain Handling 1 for durable sessions and for filters that the connection has (spec 03 §8.2),
+ * else 0; No Local never on shared filters (§7, §10). */
 void gb_mqtt_session_subscribe(void *arg, uint16_t id, const struct gb_mqtt_subscription *subs,
                                size_t count)
 {
@@ -172,7 +172,7 @@ void gb_mqtt_session_subscribe(void *arg, uint16_t id, const struct gb_mqtt_subs
             .filter = subs[i].filter,
             .qos = subs[i].qos,
             .no_local = s->cfg.no_local && !subs[i].shared,
-            .retain_handling = s->cfg.mode == GB_MQTT_EPHEMERAL ? 0 : 1,
+            .retain_handling = s->cfg.mode == GB_MQTT_EPHEMERAL && !subs[i].again ? 0 : 1,
         };
     gb_mqtt_encode_subscribe(&s->link.tx, s->cfg.version, id, entries, count);
     gb_mqtt_link_flush(&s->link);

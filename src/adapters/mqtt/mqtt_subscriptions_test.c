@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "domain/mqtt_topic.h"
 #include "support/mqtt_rig.h"
 
@@ -243,6 +244,8 @@ static void check_03_18_replay_with_the_dlq_down(void **state)
     mqtt_rig_expect_nothing(&r); /* not acknowledged */
     assert_true(in_history(&r, "old/#"));
     assert_int_equal(r.terminals, 0);
+    assert_false(mqtt_rig_health(&r).ready);
+    assert_int_equal(mqtt_rig_health(&r).last_error.code, GB_UNAVAILABLE); /* transient */
     mqtt_rig_run(&r, 2000); /* retried */
     assert_int_equal(r.dlq.count, 1);
     assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
@@ -316,9 +319,18 @@ static void short_suback_is_a_protocol_error(void **state)
     mqtt_rig_close(&r);
 }
 
+static void count_errors(void *arg, enum gb_log_level level, const char *line, size_t size)
+{
+    (void)line;
+    (void)size;
+    if (level == GB_LOG_ERROR) ++*(unsigned *)arg;
+}
+
 static void check_03_24_lower_grant(void **state)
 {
     (void)state;
+    unsigned errors = 0;
+    gb_log_set_sink(count_errors, &errors);
     struct mqtt_rig r;
     mqtt_rig_init(&r);
     r.cfg.keep_alive_s = 0;
@@ -326,6 +338,9 @@ static void check_03_24_lower_grant(void **state)
     mqtt_rig_accept(&r, false, NULL);
     for (int question = 0; question < 3; question++) {
         struct gb_mqtt_packet p = mqtt_rig_expect(&r, GB_MQTT_SUBSCRIBE);
+        struct gb_mqtt_subscribe_entry e;
+        assert_true(gb_mqtt_subscribe_next(&p.subscribe.entries, false, &e));
+        assert_int_equal(e.retain_handling, question > 0); /* retained ones came already */
         mqtt_rig_suback(&r, p.subscribe.packet_id, "\0", 1);
         if (question == 2) break;
         assert_int_equal(mqtt_rig_health(&r).service_level, GB_LEVEL_DEGRADED);
@@ -338,6 +353,8 @@ static void check_03_24_lower_grant(void **state)
     assert_true(mqtt_rig_gauge(&r, "MQTTQoSDowngradedActive") == 1);
     mqtt_rig_run(&r, 60000);
     mqtt_rig_expect_nothing(&r); /* recheck is off */
+    gb_log_set_sink(NULL, NULL);
+    assert_int_equal(errors, 1);
     mqtt_rig_close(&r);
 }
 
