@@ -41,6 +41,7 @@ enum gb_emit {
     GB_EMIT_REFUSED, /* the route takes nothing any more (spec 03 §5.3) */
 };
 struct gb_sink {
+    /* The route may settle the delivery from inside this call; `settled` still runs deferred. */
     enum gb_emit (*emit)(void *arg, struct gb_delivery *d);
     void *arg;
 };

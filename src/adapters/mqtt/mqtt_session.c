@@ -541,6 +541,7 @@ static void session_free(struct gb_session *base)
     GB_ASSERT(s->state == GB_MQTT_S_NEW || s->state == GB_MQTT_S_STOPPED);
     gb_task_cancel(&s->terminal_task);
     gb_timer_deinit(&s->timer);
+    gb_timer_deinit(&s->replay_quiet);
     struct gb_list_node *n;
     while (s->senders.head.next != NULL && (n = gb_list_pop(&s->senders)) != NULL)
         free(GB_CONTAINER_OF(n, struct gb_mqtt_sender, node));
@@ -600,6 +601,9 @@ static const struct gb_mqtt_reconcile_events reconcile_events = {
 static struct gb_err build_parts(struct gb_mqtt_session *s)
 {
     struct gb_err err = gb_timer_init(&s->timer, s->cfg.reactor, timer_fired);
+    if (!gb_failed(err)) {
+        err = gb_timer_init(&s->replay_quiet, s->cfg.reactor, gb_mqtt_session_replays_quiet);
+    }
     if (gb_failed(err)) return err;
     const struct gb_mqtt_link_cfg link = {
         .reactor = s->cfg.reactor,

@@ -80,6 +80,8 @@ struct gb_mqtt_session {
     struct gb_dlq_entry *replay_entry;
     struct gb_delivery *replay;
     bool replaying;
+    bool replays_moved;            /* some went to the DLQ since the last quiet interval */
+    struct gb_timer replay_quiet;
     /* stop */
     struct gb_op *stop_op;
     struct gb_err last_error;
@@ -103,6 +105,7 @@ void gb_mqtt_session_unsubscribe(void *arg, uint16_t id, const struct gb_mqtt_su
 void gb_mqtt_session_orphan(void *arg, struct gb_bytes topic);
 /* mqtt_session_replay.c */
 void gb_mqtt_session_replays(void *arg);
+void gb_mqtt_session_replays_quiet(struct gb_timer *t);
 /* mqtt_session.c */
 void gb_mqtt_session_reject(struct gb_mqtt_session *s, uint8_t reason, struct gb_err cause);
 void gb_mqtt_session_fail(struct gb_mqtt_session *s, struct gb_err cause); /* terminal */

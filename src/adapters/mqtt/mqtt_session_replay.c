@@ -9,6 +9,10 @@
 
 static void next_replay(struct gb_mqtt_session *s);
 
+/* Each acknowledgement lets the broker send more of a long queue: the filter is forgotten only when
+ * none has come for this long, or what follows would be taken for orphans. */
+static const uint64_t quiet_ns = 1000000000ull;
+
 static struct gb_err set_extra_info(struct gb_dlq_entry *e, const struct gb_mqtt_session *s,
                                     const char *filter)
 {
@@ -97,6 +101,7 @@ static void written(struct gb_op *op, void *arg)
                       1);
     }
     end_replay(s, true);
+    s->replays_moved = true;
     next_replay(s);
 }
 
@@ -105,6 +110,11 @@ static void next_replay(struct gb_mqtt_session *s)
     if (s->state != GB_MQTT_S_ONLINE) return; /* the next connection opens a new window */
     const char *filter = NULL;
     s->replay = gb_mqtt_inbound_next_replay(s->inbound, &filter);
+    if (s->replay == NULL && s->replays_moved) {
+        s->replays_moved = false;
+        gb_timer_start(&s->replay_quiet, gb_reactor_now_ns(s->cfg.reactor) + quiet_ns);
+        return;
+    }
     if (s->replay == NULL) {
         gb_mqtt_reconcile_replays_done(s->reconcile, gb_ok());
         return;
@@ -136,5 +146,15 @@ void gb_mqtt_session_replays(void *arg)
 {
     struct gb_mqtt_session *s = arg;
     if (s->replaying) return; /* `written` goes on */
+    s->replays_moved = false;
+    gb_timer_stop(&s->replay_quiet);
     next_replay(s);
+}
+
+void gb_mqtt_session_replays_quiet(struct gb_timer *t)
+{
+    struct gb_mqtt_session *s = GB_CONTAINER_OF(t, struct gb_mqtt_session, replay_quiet);
+    if (!s->replaying && gb_mqtt_reconcile_state(s->reconcile) == GB_MQTT_R_REPLAYS) {
+        next_replay(s);
+    }
 }
