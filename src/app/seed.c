@@ -5,79 +5,27 @@
 #include "adapters/sqlite/sqlite_subscriptions.h"
 #include "app/document.h"
 #include "app/process.h"
+#include "app/seed_list.h"
 #include "base/log.h"
 #include "domain/mqtt_topic.h"
 
 /* -seed-managed-subscriptions (spec 03 §8.1, 08 §2): baselines are written through the store that
  * the bridge reads. */
 
-enum { FILTERS_MAX = 256 };
-
-struct seed {
-    char *text; /* owns what the others point into */
-    const char *session_id;
-    const char *filters[FILTERS_MAX];
-    size_t count;
-    char identity[GB_MQTT_IDENTITY_SIZE];
-};
 struct seeding {
     struct gb_loop *loop;
     struct gb_metrics *metrics;
     struct gb_sqlite_pool *pool;
     struct gb_subscriptions *store;
-    struct seed *seeds;
+    struct gb_seed *seeds;
     size_t count, next;
     struct gb_subscriptions_change change;
     struct gb_op close;
     struct gb_err result;
 };
 
-static struct gb_err split_filters(struct seed *s, char *list)
-{
-    for (char *at = list; at != NULL;) {
-        char *comma = strchr(at, ',');
-        if (comma != NULL) *comma = '\0';
-        if (s->count == FILTERS_MAX) {
-            return gb_err(GB_INVALID_CONFIG, "session %s: more than %d filters", s->session_id,
-                          FILTERS_MAX);
-        }
-        struct gb_err err = gb_mqtt_filter_check(gb_bytes_c(at));
-        if (*at == '\0' || gb_failed(err)) {
-            return gb_err(GB_INVALID_CONFIG, "session %s: \"%s\" is not a filter", s->session_id,
-                          at);
-        }
-        s->filters[s->count++] = at;
-        at = comma == NULL ? NULL : comma + 1;
-    }
-    return gb_ok();
-}
-
-static struct gb_err parse_seed(const char *value, struct seed *s)
-{
-    s->text = gb_strdup(value);
-    if (s->text == NULL) return gb_err_no_memory("seed");
-    char *equals = strchr(s->text, '=');
-    if (equals != NULL) *equals = '\0';
-    s->session_id = s->text;
-    if (s->text[0] == '\0') return gb_err(GB_INVALID_CONFIG, "\"%s\" names no session", value);
-    return equals == NULL ? gb_ok() : split_filters(s, equals + 1);
-}
-
-static struct gb_err parse_seeds(const struct gb_options *o, struct seed *seeds)
-{
-    for (size_t i = 0; i < o->seed_count; i++) {
-        struct gb_err err = parse_seed(o->seeds[i], &seeds[i]);
-        if (gb_failed(err)) return err;
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(seeds[k].session_id, seeds[i].session_id) == 0)
-                return gb_err(GB_INVALID_CONFIG, "session %s is named twice", seeds[i].session_id);
-        }
-    }
-    return gb_ok();
-}
-
 /* Identity of the broker session, equal to what the bridge computes (spec 03 §3.4). */
-static struct gb_err find_identity(const struct gb_blueprint *b, struct seed *s)
+static struct gb_err find_identity(const struct gb_blueprint *b, struct gb_seed *s)
 {
     const struct gb_bp_session *bp = gb_blueprint_session(b, s->session_id);
     if (bp == NULL)
@@ -114,7 +62,7 @@ static void seed_next(struct seeding *g)
         g->store->ops->close(g->store, &g->close, closed, g);
         return;
     }
-    struct seed *s = &g->seeds[g->next];
+    struct gb_seed *s = &g->seeds[g->next];
     memset(&g->change, 0, sizeof g->change);
     g->change.identity = s->identity;
     g->change.filters = s->filters;
@@ -127,7 +75,7 @@ static void seed_next(struct seeding *g)
 static void remembered(struct gb_op *op, void *arg)
 {
     struct seeding *g = arg;
-    const struct seed *s = &g->seeds[g->next];
+    const struct gb_seed *s = &g->seeds[g->next];
     if (gb_failed(op->result)) {
         g->result = gb_err_in(op->result, "session %s", s->session_id);
     } else {
@@ -176,7 +124,7 @@ int gb_process_seed(const struct gb_options *o)
         struct gb_err no_memory = gb_err_no_memory("seeds");
         return report(&no_memory, 1);
     }
-    struct gb_err err = parse_seeds(o, g.seeds);
+    struct gb_err err = gb_seeds_read(o, g.seeds);
     if (gb_failed(err)) {
         exit_code = report(&err, 2);
         goto out;
@@ -194,7 +142,7 @@ out:
     }
     gb_metrics_free(g.metrics);
     gb_blueprint_free(blueprint);
-    for (size_t i = 0; i < o->seed_count; i++) free(g.seeds[i].text);
+    for (size_t i = 0; i < o->seed_count; i++) gb_seed_deinit(&g.seeds[i]);
     free(g.seeds);
     return exit_code;
 }
