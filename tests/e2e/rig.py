@@ -86,11 +86,14 @@ class Process:
 class Broker:
     """mosquitto on a fixed port, so that it can be stopped and started again with its sessions."""
 
-    def __init__(self, folder, extra="", listener="", verbose=False):
+    LIMITS = "max_queued_messages 0\nmax_queued_bytes 0\nmax_inflight_messages 0"
+
+    def __init__(self, folder, extra="", listener="", limits=LIMITS, verbose=False):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.extra = extra + ("\nlog_type all" if verbose else "")
+        self.limits = limits
         self.listener = listener  # lines that belong to the listener, such as TLS
         self.process = None
         (self.folder / "data").mkdir(exist_ok=True)
@@ -201,18 +204,21 @@ class Collector(threading.Thread):
 class Publisher:
     """Publishes with QoS 1 or 2 and knows what the broker has acknowledged."""
 
-    def __init__(self, port, client_id="publisher", tls=None):
+    def __init__(self, port, client_id="publisher", host="127.0.0.1", tls=None, clean=True, in_flight=200):
+        self.port = port
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=client_id, protocol=mqtt.MQTTv5)
         if tls is not None:
             self.client.tls_set_context(tls)
-        self.client.max_inflight_messages_set(200)
+        self.client.max_inflight_messages_set(in_flight)
         self.client.max_queued_messages_set(0)
         self.acknowledged = set()
         self.waiting = {}
         self.early = set()
         self.lock = threading.Lock()
         self.client.on_publish = self._on_publish
-        self.client.connect("127.0.0.1", port)
+        forever = Properties(PacketTypes.CONNECT)
+        forever.SessionExpiryInterval = 0 if clean else 3600
+        self.client.connect(host, port, clean_start=clean, properties=forever)
         self.client.loop_start()
         wait_until(self.client.is_connected, 10, "publisher connects")
 
