@@ -234,6 +234,42 @@ static void another_process_is_refused(void **state)
     close_store();
 }
 
+static void persist_later(struct gb_outbox_persist *q, const struct gb_outbox_record *r,
+                          size_t count)
+{
+    uint64_t deadline_ns = q->op.deadline_ns;
+    *q = (struct gb_outbox_persist){.records = r, .count = count};
+    q->op.deadline_ns = deadline_ns;
+    store_driver_expect(&backend.driver);
+    backend.store->ops->persist(backend.store, q, store_driver_done, &backend.driver);
+}
+
+/* What is stored in a file that nobody can open again is lost with the process. */
+static void deleted_file_takes_nothing_and_gives_what_it_has(void **state)
+{
+    (void)state;
+    open_store();
+    struct gb_outbox_record kept = record("kept");
+    struct gb_outbox_persist q[3] = {0};
+    persist_later(&q[0], &kept, 1);
+    store_driver_run(&backend.driver);
+    assert_int_equal(q[0].op.result.code, GB_OK);
+    char aside[128];
+    (void)snprintf(aside, sizeof aside, "%s.aside", file.path);
+    assert_int_equal(rename(file.path, aside), 0);
+    struct gb_outbox_record lost = record("lost");
+    persist_later(&q[1], &lost, 1);
+    store_driver_run(&backend.driver);
+    assert_int_equal(q[1].op.result.code, GB_UNAVAILABLE);
+    assert_non_null(strstr(q[1].op.result.message, "deleted, moved or replaced"));
+    outbox_claim_is(&backend, S1, "o", 1, 10, "kept");
+    assert_int_equal(rename(aside, file.path), 0); /* put back: it goes on */
+    persist_later(&q[2], &lost, 1);
+    store_driver_run(&backend.driver);
+    assert_int_equal(q[2].op.result.code, GB_OK);
+    close_store();
+}
+
 static void roles_share_one_database(void **state)
 {
     (void)state;
@@ -276,16 +312,6 @@ static void unlock_database(sqlite3 *sql)
 {
     assert_int_equal(sqlite3_exec(sql, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(sql), SQLITE_OK);
-}
-
-static void persist_later(struct gb_outbox_persist *q, const struct gb_outbox_record *r,
-                          size_t count)
-{
-    uint64_t deadline_ns = q->op.deadline_ns;
-    *q = (struct gb_outbox_persist){.records = r, .count = count};
-    q->op.deadline_ns = deadline_ns;
-    store_driver_expect(&backend.driver);
-    backend.store->ops->persist(backend.store, q, store_driver_done, &backend.driver);
 }
 
 struct stopper {
@@ -538,6 +564,7 @@ int main(void)
         CHECK(what_is_no_database_is_left_alone),
         CHECK(paths_that_cannot_be),
         CHECK(memory_database_for_tests),
+        CHECK(deleted_file_takes_nothing_and_gives_what_it_has),
         CHECK(roles_share_one_database),
         CHECK(deadline_and_cancel_while_a_transaction_hangs),
         CHECK(lock_past_the_timeout_is_unavailable),

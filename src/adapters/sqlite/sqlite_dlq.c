@@ -46,9 +46,11 @@ static struct gb_err run_write(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *v
                                struct gb_op *op)
 {
     const struct gb_dlq_write *q = GB_CONTAINER_OF(op, struct gb_dlq_write, op);
+    struct gb_err err = gb_sqlite_in_place(tx);
+    if (gb_failed(err)) return err;
     gb_str_clear(&tx->scratch);
     gb_envelope_encode(&tx->scratch, q->entry->envelope);
-    struct gb_err err = gb_str_check(&tx->scratch, "an envelope's JSON text");
+    err = gb_str_check(&tx->scratch, "an envelope's JSON text");
     if (gb_failed(err)) return err;
     sqlite3_stmt *stmt = gb_dlq_stmt(state_of(verb), tx, GB_SQL_DLQ_WRITE);
     if (stmt == NULL) return tx->fault;

@@ -121,7 +121,8 @@ static struct gb_err run_persist(struct gb_sqlite_tx *tx, struct gb_sqlite_verb 
 {
     struct gb_outbox_persist *q = GB_CONTAINER_OF(op, struct gb_outbox_persist, op);
     struct gb_outbox_state *s = state_of(verb);
-    struct gb_err err = gb_ok();
+    struct gb_err err = gb_sqlite_in_place(tx);
+    if (gb_failed(err)) return err;
     bool guarded = q->count > 1;
     size_t stored = 0;
     if (guarded && !run_sql(s, tx, GB_SQL_SAVEPOINT)) return tx->fault;

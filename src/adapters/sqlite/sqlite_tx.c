@@ -39,6 +39,19 @@ bool gb_sqlite_is_unhealthy(int rc)
            primary == SQLITE_NOTADB || primary == SQLITE_IOERR;
 }
 
+struct gb_err gb_sqlite_in_place(struct gb_sqlite_tx *tx)
+{
+    int moved = 0;
+    /* SQLITE_NOTFOUND is the answer of a database in memory, which stays where it is. */
+    (void)sqlite3_file_control(tx->sql, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (moved == 0) return gb_ok();
+    tx->unhealthy = true;
+    return gb_err(GB_UNAVAILABLE,
+                  "sqlite %s: the file was deleted, moved or replaced while it was open; nothing "
+                  "new is stored; put it back, or restart the bridge when the outbox is empty",
+                  tx->path);
+}
+
 struct gb_err gb_sqlite_exec(sqlite3 *sql, const char *path, const char *text)
 {
     int rc = sqlite3_exec(sql, text, NULL, NULL, NULL);

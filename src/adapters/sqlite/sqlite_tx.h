@@ -57,6 +57,10 @@ static inline bool gb_sqlite_faulted(const struct gb_sqlite_tx *tx)
 struct gb_err gb_sqlite_err(sqlite3 *sql, int rc, const char *path, const char *doing);
 /* Disk full, corruption, read-only, not a database (spec 05 §2.7). */
 bool gb_sqlite_is_unhealthy(int rc);
+/* Refuses when the path no longer names the open file: a commit would succeed and leave nothing
+ * that the next process finds. Asked before a write that lets its source forget the message; reads
+ * and settlements go on, so that what the file holds is still sent. */
+struct gb_err gb_sqlite_in_place(struct gb_sqlite_tx *tx);
 /* Runs one text without results outside of any cache. */
 struct gb_err gb_sqlite_exec(sqlite3 *sql, const char *path, const char *text);
 
