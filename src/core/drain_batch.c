@@ -227,6 +227,23 @@ static void log_send(const struct job *j, const struct gb_err *err)
     }
 }
 
+/* Why nothing arrives must be in the log at every level; once in 10 s is enough. */
+static void warn_failed(struct job *j, const struct gb_err *err)
+{
+    struct gb_message_log m;
+    uint64_t suppressed = 0;
+    if (err->code == GB_CANCELLED ||
+        !gb_log_allow(&j->target->log_limit, gb_reactor_now_ns(j->batch->env.reactor), 10 * GB_SEC,
+                      &suppressed)) {
+        return;
+    }
+    gb_message_log_set(&m, j->record->envelope);
+    GB_LOG(GB_LOG_WARN, "send failed; the record stays in the outbox and is tried again",
+           gb_lf_str("route_id", j->target->route_id),
+           gb_lf_str("binding_id", j->target->binding_id), GB_LF_MESSAGE(m), gb_lf_err(err),
+           gb_lf_int("more_since_last_line", (int64_t)suppressed));
+}
+
 static void send_done(struct gb_op *op, void *arg)
 {
     struct job *j = arg;
@@ -244,6 +261,7 @@ static void send_done(struct gb_op *op, void *arg)
     gb_metric_add(j->target->metrics.failures, 1);
     if (err.code == GB_CANCELLED || gb_err_is_transient(&err)) {
         log_send(j, &err);
+        warn_failed(j, &err);
         give_up(j);
     } else {
         terminal(j, err, gb_dead_letter_word(&err));

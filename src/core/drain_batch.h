@@ -1,6 +1,7 @@
 #ifndef GB_CORE_DRAIN_BATCH_H
 #define GB_CORE_DRAIN_BATCH_H
 
+#include "base/log.h"
 #include "core/dlq_handover.h"
 #include "core/drainer.h"
 
@@ -18,6 +19,7 @@ struct gb_drain_target {
     struct gb_drainer_target cfg; /* strings owned by the drainer */
     char *route_id, *binding_id;
     struct gb_drain_metrics metrics;
+    struct gb_log_limit log_limit;
 };
 struct gb_drain_env {
     struct gb_reactor *reactor;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/message_log.h"
 #include "core/route_flight.h"
 #include "core/send_ceiling.h"
 
@@ -98,6 +99,22 @@ static void retry_or_give_up(struct gb_flight *f, struct gb_err cause)
     gb_timer_start(&f->timer, now_ns + (uint64_t)delay_ns);
 }
 
+/* Why nothing arrives must be in the log at every level; once in 10 s is enough. */
+static void warn_failed(struct gb_flight *f, const struct gb_err *err)
+{
+    struct gb_route *r = f->route;
+    struct gb_message_log m;
+    uint64_t suppressed = 0;
+    if (!gb_log_allow(&r->send_log_limit, gb_reactor_now_ns(r->cfg.reactor), 10 * GB_SEC,
+                      &suppressed)) {
+        return;
+    }
+    gb_message_log_set(&m, f->envelope);
+    GB_LOG(GB_LOG_WARN, "send failed; the source is not acknowledged", gb_lf_str("route_id", r->id),
+           gb_lf_str("binding_id", r->targets[0].id), GB_LF_MESSAGE(m), gb_lf_err(err),
+           gb_lf_int("more_since_last_line", (int64_t)suppressed));
+}
+
 static void send_done(struct gb_op *op, void *arg)
 {
     struct gb_flight *f = arg;
@@ -109,6 +126,7 @@ static void send_done(struct gb_op *op, void *arg)
     } else if (op->result.code == GB_CANCELLED || r->cancelling || r->wedged) {
         gb_flight_abandon(f);
     } else if (gb_err_is_transient(&op->result)) {
+        warn_failed(f, &op->result);
         retry_or_give_up(f, op->result);
     } else {
         gb_flight_terminal(f, &r->targets[0], op->result);

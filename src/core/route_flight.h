@@ -91,7 +91,7 @@ struct gb_route {
     struct gb_timer stop_timer;
     struct gb_task resume; /* tells the receiver that slots are free, once a turn */
     struct gb_route_metrics metrics;
-    struct gb_log_limit log_limit;
+    struct gb_log_limit log_limit, send_log_limit;
 };
 
 /* route.c */
