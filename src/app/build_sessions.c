@@ -6,6 +6,8 @@
 #include "app/runtime_parts.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "domain/mqtt_topic.h"
+#include "io/net_uv.h"
 
 static void session_terminal(void *arg, const char *session_id, struct gb_err cause)
 {
@@ -53,20 +55,35 @@ static struct gb_err copy_topics(const struct gb_bp_receiver *receiver, struct g
             .qos = (uint8_t)t->qos.value,
             .qos_recheck_interval_ns = t->qos_recheck_interval.ns,
         };
-        if (topics[i].qos == 0)
+        if (topics[i].qos == 0) {
             GB_LOG(GB_LOG_INFO,
                    "QoS 0 subscription: messages in flight are lost at a crash or a reconnect",
                    gb_lf_str("receiver_id", receiver->id), gb_lf_str("topic", t->topic));
+        }
     }
     *out = topics;
     return gb_ok();
 }
 
+/* Bad certificates and keys end the start: each later dial would only fail in the same way
+ * (spec 04 D4). Without a TLS broker the material stays unused and unread. */
+static struct gb_err check_tls(const struct gb_mqtt_session_cfg *cfg)
+{
+    for (size_t i = 0; i < cfg->url_count; i++) {
+        struct gb_mqtt_endpoint endpoint;
+        struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes_c(cfg->urls[i]), &endpoint);
+        if (gb_failed(err)) return err;
+        if (gb_mqtt_scheme_is_tls(endpoint.scheme)) return gb_tls_check(&cfg->tls);
+    }
+    return gb_ok();
+}
+
 static void warn_about(const struct gb_bp_session *s)
 {
-    if (s->mqtt.tls.insecure_skip_verify.value)
+    if (s->mqtt.tls.insecure_skip_verify.value) {
         GB_LOG(GB_LOG_WARN, "tls.insecure_skip_verify: the broker's certificate is not verified",
                gb_lf_str("session_id", s->id));
+    }
 }
 
 static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session *b)
@@ -124,7 +141,8 @@ static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session
         .terminal = session_terminal,
         .arg = r,
     };
-    err = gb_mqtt_session_new(&cfg, &b->session);
+    err = check_tls(&cfg);
+    if (!gb_failed(err)) err = gb_mqtt_session_new(&cfg, &b->session);
     if (!gb_failed(err)) warn_about(s);
 out:
     free(topics);
