@@ -17,8 +17,8 @@ bench: build
 	scripts/setup.sh bench
 	scripts/bench.sh
 
-soak: build
-	scripts/setup.sh demo
+soak:
+	scripts/setup.sh check
 	scripts/soak.sh
 
 # One target for ten minutes: make fuzz FUZZ_SECONDS=600 FUZZ_TARGETS=json

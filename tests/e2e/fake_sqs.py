@@ -118,6 +118,7 @@ class FakeSqs:
     def __init__(self, *queues):
         self.queues = set(queues or ["telemetry-events"])
         self.messages = []  # accepted, in order
+        self.seen = set()  # their payloads
         self.requests = []
         self.rule = None  # Request -> Fault or None
         self.entry_rule = None  # Message -> (code, sender fault), "omit", or None
@@ -155,7 +156,8 @@ class FakeSqs:
             return [m.payload for m in self.messages]
 
     def distinct(self):
-        return set(self.payloads())
+        with self.changed:
+            return set(self.seen)
 
     def wait_for(self, condition, seconds, what):
         """Waits until `condition(self)` holds; it is evaluated after each request."""
@@ -173,7 +175,7 @@ class FakeSqs:
 
     def wait_for_payloads(self, payloads, seconds=20):
         wanted = set(payloads)
-        self.wait_for(lambda s: len(s.messages) >= len(wanted) and wanted <= s.distinct(), seconds,
+        self.wait_for(lambda s: wanted <= s.seen, seconds,
                       f"{len(wanted)} different payloads arrive")
 
     def close(self):
@@ -222,6 +224,7 @@ class FakeSqs:
         with self.changed:
             if not (dedup and any(m.dedup == dedup for m in self.messages)):
                 self.messages.append(message)
+                self.seen.add(message.payload)
         answer = {"MessageId": str(uuid.uuid4()), "MD5OfMessageBody": hashlib.md5(body.encode()).hexdigest()}
         if attributes:
             answer["MD5OfMessageAttributes"] = attributes_md5(attributes)
