@@ -155,13 +155,25 @@ static void handover_done(struct gb_op *op, void *arg)
     }
 }
 
+enum { ID_TEXT_MAX = 256 };
+
+static void copy_id(char out[ID_TEXT_MAX], struct gb_bytes id)
+{
+    size_t n = id.size < ID_TEXT_MAX ? id.size : ID_TEXT_MAX - 1;
+    if (n > 0) memcpy(out, id.data, n);
+    out[n] = '\0';
+}
+
 static void dead_letter(struct job *j, struct gb_err cause, const char *word)
 {
     struct gb_drain_batch *b = j->batch;
+    char route_id[ID_TEXT_MAX], binding_id[ID_TEXT_MAX]; /* of the record: its target may be gone */
+    copy_id(route_id, j->record->route_id);
+    copy_id(binding_id, j->record->binding_id);
     struct gb_dead_letter d = {
         .envelope = j->record->envelope,
-        .route_id = j->target->route_id,
-        .binding_id = j->target->binding_id,
+        .route_id = route_id,
+        .binding_id = binding_id,
         .address = j->record->address,
         .session_id = j->record->session_id,
         .source_id = b->env.instance_id,
@@ -269,12 +281,36 @@ static void send_done(struct gb_op *op, void *arg)
 }
 
 /* Both limits must be spent (spec 02 §7.5). */
-static bool is_poison(const struct job *j, int64_t now_ms)
+static bool is_spent(const struct gb_outbox_record *r, const struct gb_policy *p, int64_t now_ms)
 {
-    const struct gb_outbox_record *r = j->record;
-    const struct gb_policy *p = &j->target->cfg.policy;
     return r->replay_count > p->max_replay_attempts && r->first_attempted_at_ms > 0 &&
            now_ms - r->first_attempted_at_ms >= p->replay_budget_ns / GB_MS;
+}
+
+/* The document no longer has the binding. The record waits as long as a poisoned one would, so that
+ * the old document can come back; then the DLQ takes it, or such records would stand before all
+ * others for ever. */
+static void unknown_binding(struct job *j, int64_t now_ms)
+{
+    struct gb_drain_batch *b = j->batch;
+    const struct gb_policy policy = gb_policy_default();
+    struct gb_err err =
+        gb_err(GB_NOT_FOUND, "the document has no binding %.*s on route %.*s any more",
+               (int)j->record->binding_id.size, (const char *)j->record->binding_id.data,
+               (int)j->record->route_id.size, (const char *)j->record->route_id.data);
+    struct gb_message_log m;
+    gb_message_log_set(&m, j->record->envelope);
+    bool move = b->env.dlq != NULL && is_spent(j->record, &policy, now_ms);
+    GB_LOG(GB_LOG_ERROR,
+           move ? "outbox record of an unknown binding moves to the DLQ"
+                : "outbox record of an unknown binding stays in the outbox",
+           gb_lf_str("partition", (const char *)b->env.partition.data), GB_LF_MESSAGE(m),
+           gb_lf_err(&err));
+    if (move) {
+        dead_letter(j, err, "permanent");
+    } else {
+        give_up(j);
+    }
 }
 
 static bool still_owner(const struct gb_drain_batch *b)
@@ -287,12 +323,8 @@ static void start_job(struct job *j)
 {
     struct gb_drain_batch *b = j->batch;
     int64_t now_ms = gb_reactor_wall_ms(b->env.reactor);
-    if (j->target == NULL) { /* a binding that the document no longer has */
-        struct gb_message_log m;
-        gb_message_log_set(&m, j->record->envelope);
-        GB_LOG(GB_LOG_ERROR, "outbox record of an unknown binding stays in the outbox",
-               gb_lf_str("partition", (const char *)b->env.partition.data), GB_LF_MESSAGE(m));
-        give_up(j);
+    if (j->target == NULL) {
+        unknown_binding(j, now_ms);
         return;
     }
     if (j->record->expires_at_ms > 0 && now_ms >= j->record->expires_at_ms) {
@@ -300,7 +332,7 @@ static void start_job(struct job *j)
         terminal(j, gb_err(GB_MESSAGE_EXPIRED, "the message expired in the outbox"), "expired");
         return;
     }
-    if (is_poison(j, now_ms)) {
+    if (is_spent(j->record, &j->target->cfg.policy, now_ms)) {
         terminal(j,
                  gb_err(GB_POISON_MESSAGE,
                         "claimed %u times without success within the replay budget",

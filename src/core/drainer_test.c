@@ -377,6 +377,22 @@ static void test_unknown_binding_stays_in_the_outbox(void **state)
     assert_int_equal(f->x.outbox.rows[1].status, GB_OUTBOX_COMPLETED);
 }
 
+/* Spent like a poisoned record, it must not stand before all others for ever. */
+static void test_unknown_binding_ends_in_the_dlq(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_row *row = fake_outbox_add(&f->x.outbox, "m1", NULL);
+    (void)snprintf(row->binding, 32, "gone");
+    row->replay_count = 6;
+    row->first_attempted_at_ms = CORE_FIXTURE_WALL_MS - 15 * 60 * 1000;
+    start(f);
+    core_fixture_run(&f->x, GB_SEC);
+    assert_int_equal(f->x.dlq.count, 1);
+    assert_string_equal(f->x.dlq.entries[0]->error_code, "NOT_FOUND");
+    assert_string_equal(f->x.dlq.entries[0]->binding_id, "gone");
+    assert_int_equal(f->x.outbox.rows[0].status, GB_OUTBOX_COMPLETED);
+}
+
 /* --- order --- */
 
 static void test_order_of_a_key_survives_a_failure(void **state)
@@ -794,6 +810,7 @@ int main(void)
         TEST(test_sweep_under_drop),
         TEST(test_poison_needs_both),
         TEST(test_unknown_binding_stays_in_the_outbox),
+        TEST(test_unknown_binding_ends_in_the_dlq),
         TEST(test_order_of_a_key_survives_a_failure),
         TEST(test_one_key_is_one_send_at_a_time),
         TEST(test_concurrency_limit),

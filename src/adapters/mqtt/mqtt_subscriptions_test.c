@@ -228,6 +228,32 @@ static void check_03_18_replay_goes_to_the_dlq(void **state)
     assert_non_null(strstr(e->extra_info, identity));
     assert_int_equal(mqtt_rig_metric_of(&r, "DLQEntries", "subscription_removed"), 1);
     assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
+    mqtt_rig_run(&r, 1100); /* nothing more comes */
+    assert_false(in_history(&r, "old/#"));
+    assert_true(mqtt_rig_health(&r).ready);
+    mqtt_rig_close(&r);
+}
+
+/* A queue longer than the window arrives as its head is acknowledged: none of it is an orphan. */
+static void replays_beyond_the_window_reach_the_dlq(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    init_durable(&r);
+    pin_replay(&r);
+    mqtt_rig_run(&r, 1100);
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
+    for (uint16_t id = 10; id < 15; id++) {
+        mqtt_rig_publish(&r, "old/x", 1, id, "queued");
+        mqtt_rig_run(&r, 900);
+        if (id % 2 == 0) continue;
+        mqtt_rig_run(&r, 200);
+        assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, id - 1);
+        assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, id);
+    }
+    mqtt_rig_run(&r, 2100);
+    assert_int_equal(r.dlq.writes, 6);
+    assert_int_equal(mqtt_rig_metric(&r, "MQTTRouterUnmatchedDropped"), 0);
     assert_false(in_history(&r, "old/#"));
     assert_true(mqtt_rig_health(&r).ready);
     mqtt_rig_close(&r);
@@ -246,7 +272,7 @@ static void check_03_18_replay_with_the_dlq_down(void **state)
     assert_int_equal(r.terminals, 0);
     assert_false(mqtt_rig_health(&r).ready);
     assert_int_equal(mqtt_rig_health(&r).last_error.code, GB_UNAVAILABLE); /* transient */
-    mqtt_rig_run(&r, 2000); /* retried */
+    mqtt_rig_run(&r, 2000);                                                /* retried */
     assert_int_equal(r.dlq.count, 1);
     assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBACK).ack.packet_id, 9);
     mqtt_rig_close(&r);
@@ -496,6 +522,7 @@ int main(void)
         cmocka_unit_test(nothing_removed_by_the_broker_needs_no_recycle),
         cmocka_unit_test(check_03_17_unsuback_refused),
         cmocka_unit_test(check_03_18_replay_goes_to_the_dlq),
+        cmocka_unit_test(replays_beyond_the_window_reach_the_dlq),
         cmocka_unit_test(check_03_18_replay_with_the_dlq_down),
         cmocka_unit_test(check_03_18_replay_without_dlq_is_terminal),
         cmocka_unit_test(replays_that_a_wanted_filter_covers_flow),
