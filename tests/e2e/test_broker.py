@@ -441,7 +441,7 @@ def test_two_sessions_on_two_brokers(new_bridge, broker, folder, publisher, part
     """MQTT to MQTT with the target restarting in between."""
     target = rig.Broker(folder / "target")
     parts.append(target)
-    new_bridge({
+    bridge = new_bridge({
         "senders": [{"id": "out", "session_id": "target"}],
         "bindings": [{"id": "to-target", "sender_id": "out", "address": "copy"}],
         "routes.0.bindings": ["to-target"], **DIRECT,
@@ -451,6 +451,7 @@ def test_two_sessions_on_two_brokers(new_bridge, broker, folder, publisher, part
             {"id": "target", "transport": "mqtt", "options": {"session": {
                 "broker_url": f"tcp://127.0.0.1:{target.port}", "client_id": "target-bridge",
                 "reconnect_delay": "100ms", "reconnect_max_delay": "300ms"}}}]})
+    bridge.wait_log("mqtt subscriptions converged", count=2)  # the target's says nothing about the plant's
     arrived = queue.Queue()
     subscriber = rig.Publisher(target.port, client_id="subscriber", clean=False)
     parts.append(subscriber)

@@ -227,6 +227,7 @@ def mqtt_to_mqtt(broker_port):
 def test_mqtt_to_mqtt_keeps_payload_and_properties(new_bridge, broker, publisher, parts):
     """02 checks 24 and 35, 03 check 30, on an untrusted route."""
     bridge = new_bridge(mqtt_to_mqtt(broker.port))
+    bridge.wait_log("mqtt subscriptions converged", count=2)
     arrived = queue.Queue()
     subscriber = rig.Publisher(broker.port, client_id="subscriber")
     parts.append(subscriber)
