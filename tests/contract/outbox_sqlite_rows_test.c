@@ -199,6 +199,39 @@ static void check_05_24_mark_is_seeded_from_rows(void **state)
     open_store(0);
 }
 
+static void damaged_fence_is_named(void **state)
+{
+    (void)state;
+    static const char *const damages[] = {"'many'", "x'00'", "-1", "1.5"};
+    store("a", NULL, 0);
+    outbox_claim_is(&backend, S1, "o", 9, 0, "");
+    close_store();
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        char text[96];
+        print_message("damage: %s\n", damages[i]);
+        (void)snprintf(text, sizeof text, "UPDATE outbox_partition_fence SET max_version=%s",
+                       damages[i]);
+        sqlite_file_exec(file.path, text);
+        open_store(0);
+        enum gb_code code = GB_OK;
+        assert_null(outbox_claim(&backend, S1, "o", 10, 10, &code));
+        assert_int_equal(code, GB_INVALID_CONFIG);
+        struct gb_outbox_stats q = {.partition = gb_bytes_c(S1)};
+        store_driver_expect(&backend.driver);
+        backend.store->ops->stats(backend.store, &q, store_driver_done, &backend.driver);
+        store_driver_run(&backend.driver);
+        assert_int_equal(q.op.result.code, GB_INVALID_CONFIG);
+        assert_non_null(strstr(q.op.result.message, S1));
+        assert_non_null(strstr(q.op.result.message, file.path));
+        store("b", NULL, 0); /* other work goes on */
+        close_store();
+        sqlite_file_exec(file.path, "DELETE FROM outbox WHERE envelope_id='b'");
+    }
+    sqlite_file_exec(file.path, "UPDATE outbox_partition_fence SET max_version=9");
+    open_store(0);
+    outbox_claim_is(&backend, S1, "o", 9, 10, "a");
+}
+
 static void seq_goes_on_after_reopen(void **state)
 {
     (void)state;
@@ -415,6 +448,7 @@ int main(void)
         CHECK(claim_order_is_found_at_open),
         CHECK(equal_seq_falls_back_to_the_envelope_id),
         CHECK(check_05_24_mark_is_seeded_from_rows),
+        CHECK(damaged_fence_is_named),
         CHECK(seq_goes_on_after_reopen),
         CHECK(an_idle_claim_writes_nothing),
         CHECK(check_05_32_ended_rows_go_pending_stay),

@@ -174,9 +174,40 @@ static void check_05_33_paths_are_refused(void **state)
     deinit();
 }
 
+static void damaged_filters_are_named(void **state)
+{
+    (void)state;
+    static const char *const filters[] = {"x'00ff'", "''", "'a/#/b'", "'$share/'", "x'ff'"};
+    init();
+    open_store(&sqlite, 0);
+    assert_int_equal(subscriptions_remember(&sqlite, "id", (const char *const[]){"good"}, 1),
+                     GB_OK);
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        char text[128];
+        print_message("filter: %s\n", filters[i]);
+        (void)snprintf(text, sizeof text,
+                       "INSERT INTO managed_subscription_filters VALUES('id',%s)", filters[i]);
+        sqlite_file_exec(file.path, text);
+        struct gb_subscriptions_list q = {.identity = "id"};
+        store_driver_expect(&sqlite.driver);
+        sqlite.store->ops->list(sqlite.store, &q, store_driver_done, &sqlite.driver);
+        store_driver_run(&sqlite.driver);
+        assert_int_equal(q.op.result.code, GB_INVALID_CONFIG);
+        assert_non_null(strstr(q.op.result.message, "managed_subscription_filters of id"));
+        assert_non_null(strstr(q.op.result.message, file.path));
+        assert_int_equal(q.filters.count, 0);
+        sqlite_file_exec(file.path,
+                         "DELETE FROM managed_subscription_filters WHERE filter<>'good'");
+        subscriptions_list_is(&sqlite, "id", GB_OK, "good");
+    }
+    STORE_CLOSE(&sqlite.driver, sqlite.store);
+    deinit();
+}
+
 int main(void)
 {
     const struct CMUnitTest own[] = {
+        cmocka_unit_test(damaged_filters_are_named),
         cmocka_unit_test(check_05_33_new_files_are_0600),
         cmocka_unit_test(check_05_33_loose_files_are_refused),
         cmocka_unit_test(check_05_33_loose_parents_are_refused),

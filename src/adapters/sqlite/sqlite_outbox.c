@@ -264,6 +264,8 @@ static struct gb_err run_stats(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *v
     q->pending = count_status(s, tx, q->partition, "pending");
     q->claimed = count_status(s, tx, q->partition, "claimed");
     q->mark = gb_outbox_mark(s, tx, p, q->partition);
+    struct gb_err err = gb_outbox_mark_check(p, tx, q->partition);
+    if (gb_failed(err)) return err;
     bool in_order = gb_outbox_in_order(s, tx, p, q->partition);
     sqlite3_stmt *stmt = gb_outbox_stmt(s, tx, in_order ? GB_SQL_OLDEST : GB_SQL_OLDEST_SORTED);
     if (stmt == NULL) return tx->fault;

@@ -190,6 +190,8 @@ uint64_t gb_outbox_mark(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
     if (stmt == NULL) return 0;
     gb_sqlite_bind_text(stmt, 1, partition);
     p->have_fence = gb_sqlite_row(tx, stmt);
+    p->fence_damaged = p->have_fence && (sqlite3_column_type(stmt, 0) != SQLITE_INTEGER ||
+                                         sqlite3_column_int64(stmt, 0) < 0);
     p->fence = p->have_fence ? gb_sqlite_u64(stmt, 0) : 0;
     p->mark = p->fence;
     p->fence_updated_ms = p->have_fence ? sqlite3_column_int64(stmt, 1) : 0;
@@ -197,8 +199,21 @@ uint64_t gb_outbox_mark(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
     enum gb_outbox_sql rows = p->mark > 0 ? GB_SQL_MARK_LIVE : GB_SQL_MARK_ALL;
     int64_t highest = scalar_of(s, tx, rows, partition, NULL, 0);
     if (highest > 0 && (uint64_t)highest > p->mark) p->mark = (uint64_t)highest;
-    p->have_mark = !gb_sqlite_faulted(tx);
+    p->have_mark = !gb_sqlite_faulted(tx) && !p->fence_damaged;
     return p->mark;
+}
+
+/* Fences a partition whose mark is lost: a guess could let an old owner back in. */
+struct gb_err gb_outbox_mark_check(const struct gb_outbox_partition_cache *p,
+                                   const struct gb_sqlite_tx *tx, struct gb_bytes partition)
+{
+    if (gb_sqlite_faulted(tx)) return tx->fault;
+    if (!p->fence_damaged) return gb_ok();
+    return gb_err(GB_INVALID_CONFIG,
+                  "sqlite path %s: outbox_partition_fence of %.*s: max_version is no version; set "
+                  "it to the highest claim_version of that partition in outbox",
+                  tx->path, (int)(partition.size > 128 ? 128 : partition.size),
+                  (const char *)partition.data);
 }
 
 struct gb_err gb_outbox_stale(const struct gb_token *token, const char *why)
@@ -236,7 +251,8 @@ struct gb_err gb_outbox_fence(struct gb_outbox_state *s, struct gb_sqlite_tx *tx
     struct gb_outbox_partition_cache *p = gb_outbox_cache(s, tx, partition);
     if (p == NULL) return tx->fault;
     uint64_t mark = gb_outbox_mark(s, tx, p, partition);
-    if (gb_sqlite_faulted(tx)) return tx->fault;
+    struct gb_err err = gb_outbox_mark_check(p, tx, partition);
+    if (gb_failed(err)) return err;
     if (token->version < mark) return gb_outbox_stale(token, "a later owner was here");
     raise_mark(s, tx, p, partition, token->version);
     *out = p;

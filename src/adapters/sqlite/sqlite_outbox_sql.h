@@ -56,7 +56,8 @@ struct gb_outbox_partition_cache {
     bool have_mark, have_seq, have_order;
     uint64_t mark;
     bool have_fence; /* the fence row exists */
-    uint64_t fence;  /* its version; a mark found in the rows alone may be higher */
+    bool fence_damaged;
+    uint64_t fence; /* its version; a mark found in the rows alone may be higher */
     int64_t fence_updated_ms;
     uint64_t seq;            /* last one given out */
     bool in_order;           /* live rows lie in claim order */
@@ -86,6 +87,9 @@ gb_outbox_cache(struct gb_outbox_state *s, struct gb_sqlite_tx *tx, struct gb_by
 /* Highest token version accepted: max of the fence row and every claim_version (spec 05 §8). */
 uint64_t gb_outbox_mark(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
                         struct gb_outbox_partition_cache *p, struct gb_bytes partition);
+/* After gb_outbox_mark: GB_INVALID_CONFIG when the fence row holds no version. */
+struct gb_err gb_outbox_mark_check(const struct gb_outbox_partition_cache *p,
+                                   const struct gb_sqlite_tx *tx, struct gb_bytes partition);
 /* Token validity, mark, raise: GB_STALE_FENCING_TOKEN, or a fault that is in `tx` as well. */
 struct gb_err gb_outbox_fence(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
                               struct gb_bytes partition, const struct gb_token *token,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "adapters/sqlite/sqlite_db.h"
+#include "domain/mqtt_topic.h"
 
 enum { FILTERS_MAX = 100000 }; /* of one baseline; far above what a broker session carries */
 
@@ -140,6 +141,24 @@ static struct gb_err append(struct gb_filter_list *l, size_t *capacity, struct g
     return gb_ok();
 }
 
+/* A filter that no client could have subscribed to would be unsubscribed from for ever: brokers end
+ * the connection over it. */
+static struct gb_err check_row(const struct gb_sqlite_tx *tx, sqlite3_stmt *stmt,
+                               const char *identity)
+{
+    struct gb_err err = gb_ok();
+    if (sqlite3_column_type(stmt, 0) != SQLITE_TEXT) {
+        err = gb_err(GB_INVALID_CONFIG, "column filter has the wrong type");
+    } else {
+        err = gb_mqtt_filter_check(gb_sqlite_text(stmt, 0));
+    }
+    if (!gb_failed(err)) return err;
+    return gb_err(GB_INVALID_CONFIG,
+                  "sqlite path %s: managed_subscription_filters of %s holds a damaged row, delete "
+                  "it: %s",
+                  tx->path, identity, err.message);
+}
+
 static struct gb_err run_list(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *verb,
                               struct gb_op *op)
 {
@@ -150,8 +169,10 @@ static struct gb_err run_list(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *ve
     sqlite3_stmt *stmt = stmt_for(tx, verb, SQL_FILTERS, q->identity, NULL);
     if (stmt == NULL) return tx->fault;
     size_t capacity = 0;
-    while (!gb_failed(err) && gb_sqlite_row(tx, stmt))
-        err = append(&q->filters, &capacity, gb_sqlite_text(stmt, 0));
+    while (!gb_failed(err) && gb_sqlite_row(tx, stmt)) {
+        err = check_row(tx, stmt, q->identity);
+        if (!gb_failed(err)) err = append(&q->filters, &capacity, gb_sqlite_text(stmt, 0));
+    }
     (void)sqlite3_reset(stmt); /* a fault was noted by the step */
     if (gb_sqlite_faulted(tx)) err = tx->fault;
     if (gb_failed(err)) gb_filter_list_free(&q->filters);
