@@ -115,6 +115,7 @@ static void statements_use_their_indexes(void **state)
         {GB_SQL_CLAIM, "INTEGER PRIMARY KEY (rowid=?)", "SCAN"},
         {GB_SQL_COMPLETE, "sqlite_autoindex_outbox_1 (id=?)", "SCAN"},
         {GB_SQL_RELEASE, "sqlite_autoindex_outbox_1 (id=?)", "SCAN"},
+        {GB_SQL_LOST, "idx_outbox_partition_status (partition_key=? AND status<?)", "SCAN"},
         {GB_SQL_SWEEP_COMPLETED, "idx_outbox_completed (completed_at<?)", "SCAN"},
         {GB_SQL_SWEEP_EXPIRED, "idx_outbox_expired (expires_at<?)", "SCAN"},
     };
@@ -407,6 +408,26 @@ static void unreadable_row_is_skipped_and_named(void **state)
     assert_true(gb_metrics_sum(file.metrics, "SQLiteStoreUnhealthy") > 0);
 }
 
+static void row_of_no_status_is_counted(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"'lost'", "''", "'a'", "'done'", "'zzz'", "5", "x'00'"};
+    store("good", NULL, 0);
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        char text[96];
+        print_message("status: %s\n", statuses[i]);
+        (void)outbox_stats(&backend, S1);
+        uint64_t before = (uint64_t)gb_metrics_sum(file.metrics, "SQLiteStoreUnhealthy");
+        store("bad", NULL, 0);
+        (void)snprintf(text, sizeof text, "UPDATE outbox SET status=%s WHERE envelope_id='bad'",
+                       statuses[i]);
+        sqlite_file_exec(file.path, text);
+        assert_int_equal(outbox_stats(&backend, S1).pending, 1);
+        assert_int_equal(gb_metrics_sum(file.metrics, "SQLiteStoreUnhealthy"), before + 1);
+        sqlite_file_exec(file.path, "DELETE FROM outbox WHERE envelope_id='bad'");
+    }
+}
+
 static void old_outbox_gains_its_columns(void **state)
 {
     (void)state;
@@ -456,6 +477,7 @@ int main(void)
         CHECK(sweeps_go_on_until_nothing_is_left),
         CHECK(untouched_fences_go_after_30_days),
         CHECK(unreadable_row_is_skipped_and_named),
+        CHECK(row_of_no_status_is_counted),
         CHECK(old_outbox_gains_its_columns),
         CHECK(foreign_table_is_refused),
     };

@@ -254,6 +254,30 @@ static uint64_t count_status(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
     return (uint64_t)gb_sqlite_scalar(tx, stmt, 0);
 }
 
+/* No claim and no sweep would ever see it. */
+static void report_lost(struct gb_outbox_state *s, struct gb_sqlite_tx *tx,
+                        struct gb_bytes partition)
+{
+    sqlite3_stmt *stmt = gb_outbox_stmt(s, tx, GB_SQL_LOST);
+    if (stmt == NULL) return;
+    gb_sqlite_bind_text(stmt, 1, partition);
+    if (!gb_sqlite_row(tx, stmt)) return;
+    tx->unhealthy = true;
+    uint64_t suppressed = 0;
+    if (gb_log_allow(&s->lost_log, (uint64_t)tx->now_ms * NS_PER_MS, UINT64_C(60000000000),
+                     &suppressed)) {
+        struct gb_bytes id = gb_sqlite_text(stmt, 0);
+        struct gb_err err = gb_err(
+            GB_INVALID_OUTBOX_RECORD,
+            "outbox row %lld, id %.*s: status is none of pending, claimed, completed, expired",
+            (long long)sqlite3_column_int64(stmt, 1), (int)(id.size > 64 ? 64 : id.size),
+            (const char *)id.data);
+        GB_LOG(GB_LOG_ERROR, "outbox row is in no queue; repair or delete it",
+               gb_lf_str("path", tx->path), gb_lf_err(&err));
+    }
+    (void)sqlite3_reset(stmt); /* on a row, so no error to report */
+}
+
 static struct gb_err run_stats(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *verb,
                                struct gb_op *op)
 {
@@ -266,6 +290,7 @@ static struct gb_err run_stats(struct gb_sqlite_tx *tx, struct gb_sqlite_verb *v
     q->mark = gb_outbox_mark(s, tx, p, q->partition);
     struct gb_err err = gb_outbox_mark_check(p, tx, q->partition);
     if (gb_failed(err)) return err;
+    report_lost(s, tx, q->partition);
     bool in_order = gb_outbox_in_order(s, tx, p, q->partition);
     sqlite3_stmt *stmt = gb_outbox_stmt(s, tx, in_order ? GB_SQL_OLDEST : GB_SQL_OLDEST_SORTED);
     if (stmt == NULL) return tx->fault;

@@ -66,6 +66,14 @@ const char *const gb_outbox_sql_texts[GB_SQL_OUTBOX_COUNT] = {
                       " ORDER BY rowid LIMIT 1",
     [GB_SQL_OLDEST_SORTED] =
         "SELECT min(created_at) FROM outbox WHERE partition_key=?1 AND status='pending'",
+    /* A row with a status of nobody's; one look between two neighbours each. */
+    [GB_SQL_LOST] =
+        "SELECT id,rowid FROM outbox WHERE partition_key=?1 AND status<'claimed'"
+        " UNION ALL SELECT id,rowid FROM outbox WHERE partition_key=?1 AND status>'claimed' AND"
+        " status<'completed' UNION ALL SELECT id,rowid FROM outbox WHERE partition_key=?1 AND"
+        " status>'completed' AND status<'expired' UNION ALL SELECT id,rowid FROM outbox WHERE"
+        " partition_key=?1 AND status>'expired' AND status<'pending' UNION ALL SELECT id,rowid FROM"
+        " outbox WHERE partition_key=?1 AND status>'pending' LIMIT 1",
     [GB_SQL_SWEEP_COMPLETED] = "DELETE FROM outbox WHERE rowid IN (SELECT rowid FROM outbox WHERE"
                                " status='completed' AND completed_at<=?1 LIMIT ?2)",
     [GB_SQL_SWEEP_EXPIRED] = "DELETE FROM outbox WHERE rowid IN (SELECT rowid FROM outbox WHERE"

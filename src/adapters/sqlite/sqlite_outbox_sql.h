@@ -42,6 +42,7 @@ enum gb_outbox_sql {
     GB_SQL_COUNT, /* parameter: status */
     GB_SQL_OLDEST,
     GB_SQL_OLDEST_SORTED,
+    GB_SQL_LOST,
     GB_SQL_SWEEP_COMPLETED,
     GB_SQL_SWEEP_EXPIRED,
     GB_SQL_SWEEP_FENCES,
@@ -72,7 +73,7 @@ struct gb_outbox_state {
     struct gb_str partition;  /* scratch: key of the record being stored */
     int64_t retention_ms;     /* negative: for ever; of the store that wrote last */
     int64_t next_sweep_ms;
-    struct gb_log_limit corrupt_log;
+    struct gb_log_limit corrupt_log, lost_log;
 };
 struct gb_err gb_outbox_state_new(struct gb_sqlite_state **out);
 
