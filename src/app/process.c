@@ -187,8 +187,7 @@ int gb_process_run(const struct gb_options *o)
     signal(SIGUSR1, SIG_IGN);
     gb_log_set_level(o->log_level);
     struct gb_err err = gb_loop_new(&p.loop);
-    /* Before the handlers: reading a pipe as the document may wait for ever, and SIGTERM must end
-     * that. */
+    /* Before the handlers: a document in a pipe may be waited for, and SIGTERM must end that. */
     if (!gb_failed(err)) err = load_document(&p, o);
     if (!gb_failed(err)) {
         p.reactor = gb_loop_reactor(p.loop);

@@ -10,6 +10,9 @@
  * Errors: GB_NOT_FOUND, GB_NOT_AUTHORIZED (access denied), GB_PAYLOAD_TOO_LARGE (above size_max),
  *         GB_UNAVAILABLE; each names the path and the cause. */
 struct gb_err gb_file_read(const char *path, size_t size_max, struct gb_str *out);
+/* As gb_file_read, which takes from a pipe only what is there: waits for its writer, at most
+ * `wait_ms` for each piece. Not on the loop thread. */
+struct gb_err gb_file_read_wait(const char *path, size_t size_max, int wait_ms, struct gb_str *out);
 /* NULL when unset or empty. The pointer is the process's own: copy what you keep. */
 const char *gb_env(const char *name);
 

@@ -1,10 +1,12 @@
 #include "io/file.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -57,6 +59,26 @@ static void reading(void **state)
     }
 }
 
+/* A token or certificate path that is a pipe must not stop the loop thread. */
+static void silent_pipe_is_refused_at_once(void **state)
+{
+    (void)state;
+    char fifo[64];
+    (void)snprintf(fifo, sizeof fifo, "/tmp/gb_file_test_%ld.fifo", (long)getpid());
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    struct gb_str out = {0};
+    struct gb_err err = gb_file_read(fifo, 100, &out);
+    assert_int_equal(err.code, GB_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "is a pipe"));
+    int fd = open(fifo, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(gb_file_read_wait(fifo, 100, 1, &out).code, GB_UNAVAILABLE);
+    assert_int_equal(out.size, 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(unlink(fifo), 0);
+    gb_str_deinit(&out);
+}
+
 static void environment(void **state)
 {
     (void)state;
@@ -72,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reading, make_file, remove_file),
+        cmocka_unit_test(silent_pipe_is_refused_at_once),
         cmocka_unit_test(environment),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
