@@ -138,6 +138,8 @@ static void the_ceiling_follows_the_batch(void **state)
     } rows[] = {
         {"check 8: 4 records", 3, 30, 0, 4, 12},
         {"check 8: 50 records", 3, 30, 0, 50, 30},
+        {"08 check 35: 20 records", 3, 30, 0, 20, 30},
+        {"08 check 35: 5 records", 3, 30, 0, 5, 15},
         {"one record", 3, 30, 0, 1, 3},
         {"none counts as one", 3, 30, 0, 0, 3},
         {"at least one record's", 60, 30, 0, 1, 60},
