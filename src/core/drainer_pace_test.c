@@ -105,9 +105,10 @@ static int64_t gap_ns(struct fixture *f)
 
 static void is_about(int64_t got_ns, int64_t want_ns)
 {
-    if (got_ns < want_ns / 4 * 3 - GB_MS || got_ns > want_ns / 4 * 5 + GB_MS)
+    if (got_ns < want_ns / 4 * 3 - GB_MS || got_ns > want_ns / 4 * 5 + GB_MS) {
         fail_msg("%jd ms, not about %jd ms", (intmax_t)(got_ns / GB_MS),
                  (intmax_t)(want_ns / GB_MS));
+    }
 }
 
 static void gaps_grow_and_a_found_record_resets(void **state)

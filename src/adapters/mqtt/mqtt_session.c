@@ -96,11 +96,12 @@ static void history_listed(struct gb_op *op, void *arg)
         connect_now(s);
         return;
     }
-    if (err.code == GB_NOT_FOUND)
+    if (err.code == GB_NOT_FOUND) {
         err = gb_err(GB_NOT_FOUND,
                      "no subscription baseline: run gobridge -seed-managed-subscriptions %s (or "
                      "%s=FILTER,...) first",
                      s->cfg.id, s->cfg.id);
+    }
     s->last_error = err;
     GB_LOG(GB_LOG_ERROR, "mqtt session does not connect: its subscription history is unknown",
            gb_lf_str("session_id", s->cfg.id), gb_lf_err(&err));
@@ -169,10 +170,11 @@ static uint64_t told_takeover_ns(struct gb_mqtt_session *s)
 {
     uint64_t penalty_ns = takeover_penalty_ns(s);
     gb_metric_add(s->m.takeovers, 1);
-    if (s->takeover_streak >= 2 || s->topics_shared)
+    if (s->takeover_streak >= 2 || s->topics_shared) {
         GB_LOG(GB_LOG_ERROR, "another connection uses this client_id; give every instance its own",
                gb_lf_str("session_id", s->cfg.id), gb_lf_str("client_id", s->cfg.client_id),
                gb_lf_int("streak", s->takeover_streak));
+    }
     return penalty_ns;
 }
 
@@ -182,12 +184,13 @@ static uint64_t short_connection_ns(struct gb_mqtt_session *s)
 {
     uint64_t penalty_ns = takeover_penalty_ns(s);
     uint64_t most_ns = (uint64_t)max_delay_ns(s);
-    if (s->takeover_streak >= 2)
+    if (s->takeover_streak >= 2) {
         GB_LOG(GB_LOG_ERROR,
                "connections end soon after they came up: the network is unsteady, or another "
                "connection uses this client_id; give every instance its own",
                gb_lf_str("session_id", s->cfg.id), gb_lf_str("client_id", s->cfg.client_id),
                gb_lf_int("streak", s->takeover_streak));
+    }
     return s->cfg.version == GB_MQTT_V5 && penalty_ns > most_ns ? most_ns : penalty_ns;
 }
 
@@ -409,10 +412,11 @@ static void online_timer(struct gb_mqtt_session *s)
             s->recovery_count == 0 ? now_of(s) : s->recovery_ended_ns + recovery_gap_ns;
         if (due_ns < next_ns) next_ns = due_ns;
     }
-    if (next_ns == UINT64_MAX)
+    if (next_ns == UINT64_MAX) {
         gb_timer_stop(&s->timer);
-    else
+    } else {
         gb_timer_start(&s->timer, next_ns);
+    }
 }
 
 static void online_due(struct gb_mqtt_session *s)
@@ -469,10 +473,11 @@ static void session_start(struct gb_session *base)
 {
     struct gb_mqtt_session *s = gb_mqtt_session_of(base);
     s->started_ns = now_of(s);
-    if (is_durable(s) && s->cfg.subscriptions != NULL)
+    if (is_durable(s) && s->cfg.subscriptions != NULL) {
         read_history(s);
-    else
+    } else {
         connect_now(s);
+    }
 }
 
 static void session_quiesce(struct gb_session *base)
