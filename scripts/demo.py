@@ -66,7 +66,7 @@ def run(folder):
         publish_all(publisher, bridge)
         wanted = {payload_of(i) for i in range(MESSAGES)}
         acknowledged = publisher.acknowledged & wanted
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 40
         while time.monotonic() < deadline and not wanted <= set(collector.seen):
             time.sleep(0.05)
         publisher.close()
