@@ -182,9 +182,9 @@ static void close_process(struct process *p)
 int gb_process_run(const struct gb_options *o)
 {
     struct process p = {0};
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* until their handlers stand, these must not end the start */
-    signal(SIGUSR1, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN); /* until their handlers stand, these must not end the start */
+    (void)signal(SIGUSR1, SIG_IGN);
     gb_log_set_level(o->log_level);
     struct gb_err err = gb_loop_new(&p.loop);
     /* Before the handlers: a document in a pipe may be waited for, and SIGTERM must end that. */

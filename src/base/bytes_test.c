@@ -130,9 +130,10 @@ static void check_utf8_at(const struct utf8_row *row, size_t place)
 static void utf8_vectors_at_every_place(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof utf8_rows / sizeof utf8_rows[0]; i++)
+    for (size_t i = 0; i < sizeof utf8_rows / sizeof utf8_rows[0]; i++) {
         for (size_t place = 0; place < (size_t)21 * 21; place++)
             check_utf8_at(&utf8_rows[i], place);
+    }
 }
 
 static void utf8_empty_text(void **state)

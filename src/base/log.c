@@ -220,10 +220,11 @@ void gb_log_write_text(const char *text, size_t size)
 
 static void emit(enum gb_log_level level, const struct line *line)
 {
-    if (logger.sink != NULL)
+    if (logger.sink != NULL) {
         logger.sink(logger.sink_arg, level, line->text, line->size);
-    else
+    } else {
         gb_log_write_text(line->text, line->size);
+    }
 }
 
 void gb_log_write(enum gb_log_level level, const char *msg, const struct gb_log_field *fields,

@@ -384,7 +384,7 @@ static void test_unknown_binding_ends_in_the_dlq(void **state)
     struct fake_row *row = fake_outbox_add(&f->x.outbox, "m1", NULL);
     (void)snprintf(row->binding, 32, "gone");
     row->replay_count = 6;
-    row->first_attempted_at_ms = CORE_FIXTURE_WALL_MS - 15 * 60 * 1000;
+    row->first_attempted_at_ms = CORE_FIXTURE_WALL_MS - 15 * INT64_C(60000);
     start(f);
     core_fixture_run(&f->x, GB_SEC);
     assert_int_equal(f->x.dlq.count, 1);

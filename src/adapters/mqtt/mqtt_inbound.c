@@ -89,9 +89,10 @@ static void init_metrics(struct gb_mqtt_inbound *in)
         {&in->m.oldest_age, "MQTTOldestUnsettledAge", GB_METRIC_GAUGE},
         {&in->m.utilization, "MQTTReceiveWindowUtilization", GB_METRIC_GAUGE},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *rows[i].handle =
             gb_metrics_get(m, rows[i].kind, rows[i].name, GB_DIMS({"session_id", id}));
+    }
     in->m.buffered = gb_metrics_get(m, GB_METRIC_COUNTER, "MQTTRouterBuffered", NULL, 0);
     in->m.emit_recovering = gb_metrics_get(m, GB_METRIC_COUNTER, "MQTTReceiverEmitRejected",
                                            GB_DIMS({"session_id", id}, {"outcome", "recovering"}));
@@ -214,10 +215,11 @@ static void enter_place(struct delivery *d, enum delivery_place place)
                                                       : &in->held;
     d->place = place;
     gb_list_push(list, &d->node);
-    if (place == PLACE_HELD)
+    if (place == PLACE_HELD) {
         in->held_count++;
-    else
+    } else {
         in->queued++;
+    }
     if (place == PLACE_UNMATCHED && d->qos == 0)
         in->unmatched_qos0_bytes += d->base.envelope->payload.size;
 }
@@ -284,9 +286,10 @@ static void delivery_ack(struct gb_delivery *base, gb_settled_fn *settled, void 
 {
     struct delivery *d = of(base);
     struct gb_err result = gb_ok();
-    if (!acknowledge(d))
+    if (!acknowledge(d)) {
         result = gb_err(GB_CONNECTION_LOST,
                         "the connection that delivered the message is gone; it comes again");
+    }
     end_held(d, result, settled, arg);
 }
 
@@ -337,10 +340,11 @@ static void pump(struct gb_mqtt_inbound *in)
         d->place = PLACE_READY;
         gb_list_push_front(&in->ready, &d->node);
         in->queued++;
-        if (e == GB_EMIT_REFUSED)
+        if (e == GB_EMIT_REFUSED) {
             emit_refused(d);
-        else
+        } else {
             in->blocked = true;
+        }
     }
     in->pumping = false;
 }
@@ -399,10 +403,11 @@ static void no_memory(struct gb_mqtt_inbound *in, const struct gb_mqtt_message *
     gb_envelope_unref(m->envelope);
     bool recovering = in->durable && m->qos > 0;
     gb_metric_add(recovering ? in->m.emit_recovering : in->m.emit_lost, 1);
-    if (recovering)
+    if (recovering) {
         in->cfg.recycle(in->cfg.arg);
-    else if (m->qos > 0 && in->live)
+    } else if (m->qos > 0 && in->live) {
         gb_mqtt_acks_settle(in->cfg.acks, m->seq, in->cfg.tx);
+    }
 }
 
 /* No filter matches and no window is open: a subscription that we don't know (spec 03 §7 item
@@ -463,10 +468,11 @@ void gb_mqtt_inbound_accept(struct gb_mqtt_inbound *in, const struct gb_mqtt_mes
 static void grace_over(struct gb_timer *t)
 {
     struct gb_mqtt_inbound *in = GB_CONTAINER_OF(t, struct gb_mqtt_inbound, grace);
-    if (!in->started)
+    if (!in->started) {
         for (struct gb_list_node *n = gb_list_first(&in->ready); n != NULL;
              n = gb_list_next(&in->ready, n))
             gb_metric_add(in->m.covered_retained, 1);
+    }
     gb_mqtt_inbound_rematch(in);
 }
 

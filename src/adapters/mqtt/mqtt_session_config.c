@@ -51,9 +51,10 @@ static struct gb_err copy_topics(struct gb_mqtt_session *s)
     for (size_t i = 0; i < s->cfg.topic_count; i++) {
         struct gb_err err = gb_mqtt_filter_check(gb_bytes_c(topics[i].filter));
         if (gb_failed(err)) return err;
-        if (topics[i].qos > 2)
+        if (topics[i].qos > 2) {
             return gb_err(GB_INVALID_CONFIG, "topic %s: qos %u is not 0, 1 or 2", topics[i].filter,
                           topics[i].qos);
+        }
         if (!copy_text(s, &topics[i].filter)) return gb_err_no_memory("MQTT session");
         if (gb_mqtt_filter_is_shared(gb_bytes_c(topics[i].filter))) s->topics_shared = true;
     }
@@ -84,16 +85,18 @@ static struct gb_err check_cfg(const struct gb_mqtt_session_cfg *c)
         return gb_err(GB_NOT_SUPPORTED, "session_mode exclusive is not supported yet");
     if (c->client_id == NULL || c->client_id[0] == '\0')
         return gb_err(GB_INVALID_CONFIG, "client_id is required");
-    if (c->mode != GB_MQTT_EPHEMERAL && c->topic_count > 0 && c->subscriptions == NULL)
+    if (c->mode != GB_MQTT_EPHEMERAL && c->topic_count > 0 && c->subscriptions == NULL) {
         return gb_err(GB_INVALID_CONFIG,
                       "a durable session with subscriptions requires stores.managed_subscriptions");
+    }
     if (c->receive_maximum == 0)
         return gb_err(GB_INVALID_CONFIG, "receive_maximum must be positive");
-    if (c->max_payload_bytes > PACKET_BYTES_MAX - METADATA_BYTES)
+    if (c->max_payload_bytes > PACKET_BYTES_MAX - METADATA_BYTES) {
         return gb_err(
             GB_INVALID_CONFIG,
             "max_payload_bytes %u: with %d bytes of metadata it exceeds the packet limit %d",
             c->max_payload_bytes, METADATA_BYTES, PACKET_BYTES_MAX);
+    }
     return gb_ok();
 }
 
@@ -127,8 +130,9 @@ void gb_mqtt_session_init_metrics(struct gb_mqtt_session *s)
         {&s->m.poison_dropped, "MQTTIngressPoisonDropped", GB_METRIC_COUNTER},
         {&s->m.properties_truncated, "MQTTIngressUserPropertiesTruncated", GB_METRIC_COUNTER},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         *rows[i].handle =
             gb_metrics_get(m, rows[i].kind, rows[i].name, GB_DIMS({"session_id", s->cfg.id}));
+    }
     s->m.header_dropped = gb_metrics_get(m, GB_METRIC_COUNTER, "MQTTIngressHeaderDropped", NULL, 0);
 }

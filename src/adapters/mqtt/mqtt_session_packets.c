@@ -13,12 +13,13 @@ static bool may_take(struct gb_mqtt_session *s, size_t size)
 {
     if (s->excess) return false;
     if (gb_mqtt_acks_unsettled(&s->acks) < s->cfg.receive_maximum) return true;
-    if (!s->excess_told)
+    if (!s->excess_told) {
         GB_LOG(GB_LOG_WARN,
                "the broker sends more than receive_maximum; what fits in memory is taken, the rest "
                "is left unacknowledged and fetched again",
                gb_lf_str("session_id", s->cfg.id),
                gb_lf_int("receive_maximum", s->cfg.receive_maximum));
+    }
     s->excess_told = true;
     size_t limit = s->cfg.excess_bytes_max == 0 ? EXCESS_BYTES_MAX : s->cfg.excess_bytes_max;
     return gb_mqtt_inbound_bytes(s->inbound) + size <= limit;
@@ -167,13 +168,14 @@ void gb_mqtt_session_subscribe(void *arg, uint16_t id, const struct gb_mqtt_subs
 {
     struct gb_mqtt_session *s = arg;
     struct gb_mqtt_subscribe_entry entries[GB_MQTT_FILTERS_PER_PACKET];
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         entries[i] = (struct gb_mqtt_subscribe_entry){
             .filter = subs[i].filter,
             .qos = subs[i].qos,
             .no_local = s->cfg.no_local && !subs[i].shared,
             .retain_handling = s->cfg.mode == GB_MQTT_EPHEMERAL && !subs[i].again ? 0 : 1,
         };
+    }
     gb_mqtt_encode_subscribe(&s->link.tx, s->cfg.version, id, entries, count);
     gb_mqtt_link_flush(&s->link);
 }

@@ -80,7 +80,7 @@ struct gb_mqtt_session {
     struct gb_dlq_entry *replay_entry;
     struct gb_delivery *replay;
     bool replaying;
-    bool replays_moved;            /* some went to the DLQ since the last quiet interval */
+    bool replays_moved; /* some went to the DLQ since the last quiet interval */
     struct gb_timer replay_quiet;
     /* stop */
     struct gb_op *stop_op;
