@@ -13,9 +13,10 @@ enum { MEMORY_ENDED_MAX = 2000 };
 
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
 {
-    if (s->type.value == GB_BP_MEMORY)
+    if (s->type.value == GB_BP_MEMORY) {
         return gb_memory_outbox_new(
             r->reactor, &(struct gb_memory_outbox_cfg){.ended_max = MEMORY_ENDED_MAX}, &r->outbox);
+    }
     const struct gb_sqlite_outbox_cfg cfg = {
         .path = s->options.path,
         .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),

@@ -24,15 +24,15 @@ int main(int argc, char **argv)
     struct gb_options o;
     struct gb_err err = gb_options_parse(argc, argv, &o);
     if (gb_failed(err)) {
-        fprintf(stderr, "gobridge: %s\n%s", err.message, gb_options_usage);
+        (void)fprintf(stderr, "gobridge: %s\n%s", err.message, gb_options_usage);
         return 2;
     }
     switch (o.mode) {
     case GB_MODE_VERSION:
-        printf("gobridge %s\n", GB_VERSION);
+        (void)printf("gobridge %s\n", GB_VERSION);
         return 0;
     case GB_MODE_HELP:
-        fputs(gb_options_usage, stdout);
+        (void)fputs(gb_options_usage, stdout);
         return 0;
     case GB_MODE_VALIDATE:
         return gb_process_validate(&o);

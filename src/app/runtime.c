@@ -111,10 +111,11 @@ static void mark_read(struct gb_op *op, void *arg)
     if (gb_failed(op->result) && !r->stopping)
         gb_runtime_fail(r, gb_err_in(op->result, "reading the outbox's fencing mark"));
     if (r->pending > 0) return;
-    if (r->stopping)
+    if (r->stopping) {
         enter(r, GB_PHASE_ROUTES);
-    else if (!r->terminal)
+    } else if (!r->terminal) {
         start_parts(r);
+    }
 }
 
 void gb_runtime_start(struct gb_runtime *r)
@@ -212,9 +213,10 @@ static void close_stores(struct gb_runtime *r)
         gb_drainer_free(r->drainers[i].drainer);
         gb_local_authority_deinit(&r->drainers[i].authority);
     }
-    for (size_t i = 0; i < r->session_count; i++)
+    for (size_t i = 0; i < r->session_count; i++) {
         if (r->sessions[i].session != NULL)
             r->sessions[i].session->ops->free(r->sessions[i].session);
+    }
     r->route_count = 0;
     r->drainer_count = 0;
     r->session_count = 0;

@@ -540,6 +540,17 @@ static void session_health(const struct gb_session *base, struct gb_session_heal
     out->last_error = s->last_error;
 }
 
+static void free_senders(struct gb_mqtt_session *s)
+{
+    struct gb_list_node *n = gb_list_first(&s->senders);
+    while (n != NULL) {
+        struct gb_list_node *next = gb_list_next(&s->senders, n);
+        free(GB_CONTAINER_OF(n, struct gb_mqtt_sender, node));
+        n = next;
+    }
+    gb_list_init(&s->senders);
+}
+
 static void session_free(struct gb_session *base)
 {
     struct gb_mqtt_session *s = gb_mqtt_session_of(base);
@@ -547,9 +558,7 @@ static void session_free(struct gb_session *base)
     gb_task_cancel(&s->terminal_task);
     gb_timer_deinit(&s->timer);
     gb_timer_deinit(&s->replay_quiet);
-    struct gb_list_node *n;
-    while (s->senders.head.next != NULL && (n = gb_list_pop(&s->senders)) != NULL)
-        free(GB_CONTAINER_OF(n, struct gb_mqtt_sender, node));
+    free_senders(s);
     gb_mqtt_inbound_free(s->inbound);
     gb_mqtt_publisher_free(s->publisher);
     gb_mqtt_reconcile_free(s->reconcile);
