@@ -495,6 +495,59 @@ static void full_disk_recovers_without_restart(void **state)
     if (disk.mounted) assert_int_equal(umount(disk.path), 0);
 }
 
+enum { LEFT_BYTES = 400 * 1024 };
+
+/* Some space is left, less than all waiting records need. */
+static void small_disk_leave(struct small_disk *d)
+{
+    if (!d->mounted) {
+        struct rlimit limit = {LEFT_BYTES, d->before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        return;
+    }
+    char ballast[160];
+    struct stat st;
+    (void)snprintf(ballast, sizeof ballast, "%s/ballast", d->path);
+    assert_int_equal(stat(ballast, &st), 0);
+    assert_int_equal(truncate(ballast, st.st_size - LEFT_BYTES), 0);
+}
+
+/* A transaction larger than the space left fails whole; the next ones shrink until a part goes
+ * in. */
+static void a_part_goes_in_where_all_do_not_fit(void **state)
+{
+    (void)state;
+    struct small_disk disk;
+    small_disk_make(&disk);
+    open_store();
+    small_disk_fill(&disk);
+    small_disk_leave(&disk);
+    enum { RECORDS = 200 };
+    char big[8192];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
+    static struct gb_outbox_persist q[RECORDS];
+    struct gb_outbox_record r[RECORDS];
+    for (size_t i = 0; i < RECORDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "r%zu", i);
+        r[i] = outbox_record(&(struct outbox_spec){
+            .envelope_id = name, .binding_id = "b1", .session_id = "s1", .payload = big});
+    }
+    uint64_t stored = 0;
+    for (int round = 0; round < 10 && stored == 0; round++) {
+        memset(q, 0, sizeof q);
+        for (size_t i = 0; i < RECORDS; i++) persist_later(&q[i], &r[i], 1);
+        store_driver_run(&backend.driver);
+        for (size_t i = 0; i < RECORDS; i++) stored += q[i].stored;
+    }
+    assert_true(stored > 0 && stored < RECORDS);
+    assert_int_equal(outbox_stats(&backend, S1).pending, stored);
+    small_disk_relieve(&disk);
+    close_store();
+    if (disk.mounted) assert_int_equal(umount(disk.path), 0);
+}
+
 /* --- kill -9 --- */
 
 /* Child: persists one record after the other and reports each number once the store has confirmed
@@ -570,6 +623,7 @@ int main(void)
         CHECK(lock_past_the_timeout_is_unavailable),
         CHECK(refusals_share_a_transaction_with_successes),
         CHECK(full_disk_recovers_without_restart),
+        CHECK(a_part_goes_in_where_all_do_not_fit),
     };
     return cmocka_run_group_tests_name("SQLite faults", tests, NULL, NULL);
 }

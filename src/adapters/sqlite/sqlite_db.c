@@ -35,6 +35,7 @@ struct gb_sqlite_db {
     struct gb_job job;
     struct gb_op *batch[GB_SQLITE_TX_REQUESTS];
     size_t batch_count;
+    size_t batch_max; /* shrinks while transactions fail: a part may fit where all do not */
     struct gb_sqlite_tx tx;
     /* worker thread */
     struct gb_sqlite_connection connection;
@@ -180,7 +181,7 @@ static void deadline_passed(struct gb_timer *timer)
 
 static bool batch_has_room(const struct gb_sqlite_db *db, size_t bytes)
 {
-    return db->batch_count < GB_SQLITE_TX_REQUESTS && bytes < GB_SQLITE_TX_BYTES;
+    return db->batch_count < db->batch_max && bytes < GB_SQLITE_TX_BYTES;
 }
 
 static void start_batch(struct gb_task *task)
@@ -216,10 +217,20 @@ static void count_unhealthy(struct gb_sqlite_db *db, struct gb_sqlite_user *user
     gb_metric_add(user->unhealthy, 1);
 }
 
+static void adapt_batch(struct gb_sqlite_db *db)
+{
+    if (gb_sqlite_faulted(&db->tx)) {
+        db->batch_max = (db->batch_count + 1) / 2;
+    } else if (db->batch_max < GB_SQLITE_TX_REQUESTS) {
+        db->batch_max *= 2;
+    }
+}
+
 static void batch_done(struct gb_job *job)
 {
     struct gb_sqlite_db *db = GB_CONTAINER_OF(job, struct gb_sqlite_db, job);
     db->running = false;
+    adapt_batch(db);
     for (size_t i = 0; i < db->batch_count; i++) count_unhealthy(db, verb_of(db->batch[i])->user);
     /* What the callbacks submit joins the next batch: it starts when they all have run. */
     if (!gb_list_empty(&db->queue)) gb_reactor_flush(reactor_of(db), &db->flush);
@@ -305,6 +316,7 @@ static struct gb_err db_new(struct gb_sqlite_pool *pool, const struct gb_sqlite_
     db->pool = pool;
     db->path = gb_strdup(cfg->path);
     gb_list_init(&db->queue);
+    db->batch_max = GB_SQLITE_TX_REQUESTS;
     db->flush.run = start_batch;
     db->job = (struct gb_job){.run = run_batch, .done = batch_done};
     struct gb_err err = gb_err_no_memory("a path");
