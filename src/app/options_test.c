@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,7 +18,8 @@ static struct gb_err parse(const char *const *args, struct gb_options *out)
     int argc = 1;
     for (; argc <= ARGS_MAX && args[argc - 1] != NULL; argc++) {
         assert_true(strlen(args[argc - 1]) < sizeof copies[0]);
-        argv[argc] = strcpy(copies[argc], args[argc - 1]);
+        (void)snprintf(copies[argc], sizeof copies[0], "%s", args[argc - 1]);
+        argv[argc] = copies[argc];
     }
     struct gb_err err = gb_options_parse(argc, argv, out);
     if (!gb_failed(err)) { /* the strings point into argv, which ends here */

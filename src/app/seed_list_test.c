@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/str.h"
+
 enum { SEEDS_MAX = 2 };
 
 /* `want` of each seed: session|filter|filter; an error instead: part of its message. */
@@ -35,15 +37,15 @@ static const struct seed_row {
 
 static void check_seed(const struct gb_seed *s, const char *want)
 {
-    char text[128];
-    size_t size = strlen(s->session_id);
-    assert_true(size < sizeof text);
-    memcpy(text, s->session_id, size + 1);
+    struct gb_str text = {0};
+    gb_str_append_c(&text, s->session_id);
     for (size_t i = 0; i < s->count; i++) {
-        assert_true(strlen(text) + strlen(s->filters[i]) + 2 < sizeof text);
-        strcat(strcat(text, "|"), s->filters[i]);
+        gb_str_append_char(&text, '|');
+        gb_str_append_c(&text, s->filters[i]);
     }
-    assert_string_equal(text, want);
+    assert_false(text.failed);
+    assert_string_equal(text.data, want);
+    gb_str_deinit(&text);
 }
 
 static void values_of_the_flag(void **state)
