@@ -257,7 +257,7 @@ void gb_net_run_until(bool (*until)(void))
 {
     if (until()) return;
     gb_net.until = until;
-    gb_timer_start(&gb_net.watchdog, gb_net_now() + 20 * GB_SEC);
+    gb_timer_start(&gb_net.watchdog, gb_net_now() + 60 * GB_SEC);
     gb_loop_run(gb_net.loop);
     gb_timer_stop(&gb_net.watchdog);
     gb_net.until = NULL;
