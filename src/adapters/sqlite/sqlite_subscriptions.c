@@ -146,12 +146,9 @@ static struct gb_err append(struct gb_filter_list *l, size_t *capacity, struct g
 static struct gb_err check_row(const struct gb_sqlite_tx *tx, sqlite3_stmt *stmt,
                                const char *identity)
 {
-    struct gb_err err = gb_ok();
-    if (sqlite3_column_type(stmt, 0) != SQLITE_TEXT) {
-        err = gb_err(GB_INVALID_CONFIG, "column filter has the wrong type");
-    } else {
-        err = gb_mqtt_filter_check(gb_sqlite_text(stmt, 0));
-    }
+    struct gb_err err = sqlite3_column_type(stmt, 0) == SQLITE_TEXT
+                            ? gb_mqtt_filter_check(gb_sqlite_text(stmt, 0))
+                            : gb_err(GB_INVALID_CONFIG, "column filter has the wrong type");
     if (!gb_failed(err)) return err;
     return gb_err(GB_INVALID_CONFIG,
                   "sqlite path %s: managed_subscription_filters of %s holds a damaged row, delete "
