@@ -77,8 +77,7 @@ def botocore_authorization(q, monkeypatch):
 
 
 def test_thousand_requests_agree_with_botocore(monkeypatch):
-    if not PROGRAM.exists():
-        pytest.skip(f"{PROGRAM} is not built")
+    assert PROGRAM.exists(), f"{PROGRAM} is not built: make check builds it before this step"
     seed = int(os.environ.get("GB_SEED", random.SystemRandom().randrange(2**32)))
     print(f"GB_SEED={seed}")
     rng = random.Random(seed)
