@@ -9,6 +9,12 @@
  * Thread: the main thread.
  * Errors: GB_NOT_FOUND (no such file), GB_INVALID_CONFIG after printing the findings, and the file
  *         errors. */
-struct gb_err gb_document_load(const char *path, bool warnings_fail, struct gb_blueprint **out);
+enum gb_document_use {
+    GB_DOCUMENT_VALIDATE = 0,
+    GB_DOCUMENT_VALIDATE_STRICT, /* warnings fail too */
+    GB_DOCUMENT_RUN,             /* what this release can't run fails too */
+};
+struct gb_err gb_document_load(const char *path, enum gb_document_use use,
+                               struct gb_blueprint **out);
 
 #endif

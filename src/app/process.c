@@ -116,7 +116,7 @@ static char *instance_id(const struct process *p)
 
 static struct gb_err load_document(struct process *p, const struct gb_options *o)
 {
-    struct gb_err err = gb_document_load(o->config, false, &p->blueprint);
+    struct gb_err err = gb_document_load(o->config, GB_DOCUMENT_RUN, &p->blueprint);
     if (err.code == GB_NOT_FOUND && o->start_empty) {
         GB_LOG(GB_LOG_WARN,
                "no configuration document: idle until it exists and the process is restarted",

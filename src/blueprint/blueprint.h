@@ -44,14 +44,17 @@ struct gb_blueprint {
 /* `.json` is JSON, every other extension YAML (spec 01 §2). */
 enum gb_blueprint_format gb_blueprint_format_of(const char *file_name);
 
-/* Parses, decodes, validates (spec 01 §5.2 and the parts of §5.3-5.4 that apply standalone) and
- * refuses what this release does not support. `findings` is initialised by the caller and receives
+/* Parses, decodes and validates (spec 01 §5). `findings` is initialised by the caller and receives
  * errors and warnings in document order; `*out` is set only when there is no error. `file_name`
  * is for the findings only: nothing is opened. */
 struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
                                 enum gb_blueprint_format format, struct gb_findings *findings,
                                 struct gb_blueprint **out);
 void gb_blueprint_free(struct gb_blueprint *b); /* NULL ok */
+
+/* Adds an error for every part that is valid but that this release can't run; asked before running,
+ * not for the verdict on a document. GB_INVALID_CONFIG when there is one. */
+struct gb_err gb_blueprint_supported(const struct gb_blueprint *b, struct gb_findings *findings);
 
 /* NULL when there is none of that id. */
 const struct gb_bp_session *gb_blueprint_session(const struct gb_blueprint *b, const char *id);

@@ -57,7 +57,7 @@ static void the_cluster_document_is_refused_only_for_support(void **state)
     }
     assert_int_equal(errors, 6);
     assert_int_equal(warnings, 1);
-    assert_string_equal(err.message, "doc: config validation failed: 6 errors");
+    assert_string_equal(err.message, "config validation failed: 6 errors");
     free(said);
     free(text);
 }
@@ -69,24 +69,25 @@ static void all_findings_come_in_one_pass(void **state)
                                "sessions: [{id: a, transport: kafka}, {transport: mqtt}]\n"
                                "routes: [{id: r, receiver_id: x, bindings: [y]}]\n";
     static const char want[] =
-        "doc:1:1: error: bridge.id is required; it names the logical bridge on every instance\n"
+        "doc:1:1: error: bridge.id is required; it names the logical bridge on every instance "
+        "[V1]\n"
         "doc:1:10: error: unknown key \"bridge.shutdown_timout\"; did you mean "
-        "\"shutdown_timeout\"?\n"
+        "\"shutdown_timeout\"? [K1]\n"
         "doc:1:42: error: bridge.log_level \"verbose\" is invalid; must be one of: debug, info, "
-        "warn, warning, error\n"
-        "doc:2:17: warning: sessions[0] (a): no route uses this session; it is not built\n"
+        "warn, warning, error [K5]\n"
+        "doc:2:17: warning: sessions[0] (a): no route uses this session; it is not built [W5]\n"
         "doc:2:31: error: sessions[0] (a): transport \"kafka\" is invalid; must be one of: mqtt, "
-        "mqtt.paho\n"
-        "doc:2:39: error: sessions[1]: id is required\n"
+        "mqtt.paho [K5]\n"
+        "doc:2:39: error: sessions[1]: id is required [K2]\n"
         "doc:2:39: error: sessions[1]: options.session is required; it names the broker and the "
-        "client_id\n"
-        "doc:2:39: warning: sessions[1]: no route uses this session; it is not built\n"
+        "client_id [K2]\n"
+        "doc:2:39: warning: sessions[1]: no route uses this session; it is not built [W5]\n"
         "doc:3:10: warning: routes[0] (r): expired and refused messages are dropped with a metric: "
-        "there is no stores.dlq\n"
+        "there is no stores.dlq [W4]\n"
         "doc:3:10: warning: routes[0] (r): direct_hold has no fencing between instances; "
-        "policy.allow_unfenced: true says that this is known\n"
-        "doc:3:31: error: routes[0] (r): receiver_id \"x\" not found in receivers\n"
-        "doc:3:34: error: routes[0] (r): bindings[0] \"y\" not found in bindings\n";
+        "policy.allow_unfenced: true says that this is known [W1]\n"
+        "doc:3:31: error: routes[0] (r): receiver_id \"x\" not found in receivers [V5]\n"
+        "doc:3:34: error: routes[0] (r): bindings[0] \"y\" not found in bindings [V5]\n";
     struct gb_err err;
     char *said = findings_of(text, GB_BLUEPRINT_YAML, &err);
     assert_string_equal(said, want);
@@ -369,8 +370,8 @@ static void lists_are_bounded(void **state)
     for (int i = 0; i < 10001; i++) gb_str_append_c(&text, "- {}\n");
     struct gb_err err;
     char *said = findings_of(text.data, GB_BLUEPRINT_YAML, &err);
-    assert_string_equal(said,
-                        "doc:2:1: error: routes has 10001 entries; at most 10000 are accepted\n");
+    assert_string_equal(
+        said, "doc:2:1: error: routes has 10001 entries; at most 10000 are accepted [K4]\n");
     free(said);
     gb_str_deinit(&text);
 }

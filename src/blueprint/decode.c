@@ -6,9 +6,10 @@
 
 enum { SHOWN_MAX = 60, PATH_MAX_SIZE = 128 };
 
-void gb_decode_error(struct gb_decode *d, const struct gb_node *at, const char *format, ...)
+void gb_decode_error(struct gb_decode *d, enum gb_rule rule, const struct gb_node *at,
+                     const char *format, ...)
 {
-    struct gb_finding_at where = {.path = d->path, .id = d->id};
+    struct gb_finding_at where = {.path = d->path, .id = d->id, .rule = rule};
     gb_node_position(at, &where.line, &where.column);
     va_list args;
     va_start(args, format);
@@ -144,13 +145,13 @@ static void decode_blocks(struct gb_decode *d, const struct gb_field *f, const s
 {
     bool map = f->type == GB_FIELD_BLOCK_MAP;
     if (node->kind != (map ? GB_NODE_MAP : GB_NODE_LIST)) {
-        gb_decode_error(d, node, "%s must be a %s, not %s", d->key, map ? "map" : "list",
-                        gb_node_kind_name(node));
+        gb_decode_error(d, GB_RULE_K3, node, "%s must be a %s, not %s", d->key,
+                        map ? "map" : "list", gb_node_kind_name(node));
         return;
     }
     if (node->count > GB_DECODE_LIST_MAX) {
-        gb_decode_error(d, node, "%s has %zu entries; at most %d are accepted", d->key, node->count,
-                        GB_DECODE_LIST_MAX);
+        gb_decode_error(d, GB_RULE_K4, node, "%s has %zu entries; at most %d are accepted", d->key,
+                        node->count, GB_DECODE_LIST_MAX);
         return;
     }
     unsigned char *entries = gb_arena_array(d->arena, node->count, f->block->size);
@@ -197,7 +198,7 @@ static void decode_keys(struct gb_decode *d, const struct gb_block *block,
             struct gb_node at = *n; /* the key is the mistake, not its value */
             at.line = n->key_line;
             at.column = n->key_column;
-            gb_decode_error(d, &at, "unknown key \"%s\"%s%s%s", d->key,
+            gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"%s%s%s", d->key,
                             hint == NULL ? "" : "; did you mean \"", hint == NULL ? "" : hint,
                             hint == NULL ? "" : "\"?");
         }
@@ -220,7 +221,7 @@ void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
         const struct gb_node *value = gb_node_get(node, f->key);
         if (!is_empty(value)) continue;
         size_t before = gb_decode_push(d, f->key);
-        gb_decode_error(d, value == NULL ? place : value, "%s is required", d->key);
+        gb_decode_error(d, GB_RULE_K2, value == NULL ? place : value, "%s is required", d->key);
         gb_decode_pop(d, before);
     }
 }
@@ -239,8 +240,8 @@ void gb_decode_block(struct gb_decode *d, const struct gb_block *block, const st
     }
     if (!written) return;
     if (node->kind != GB_NODE_MAP) {
-        gb_decode_error(d, node, "%s must be a map, not %s", d->key_size == 0 ? "this" : d->key,
-                        gb_node_kind_name(node));
+        gb_decode_error(d, GB_RULE_K3, node, "%s must be a map, not %s",
+                        d->key_size == 0 ? "this" : d->key, gb_node_kind_name(node));
         return;
     }
     if (!block->inner) *(const struct gb_node **)(void *)at = node;

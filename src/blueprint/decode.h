@@ -38,8 +38,9 @@ void gb_decode_leave(struct gb_decode *d);
 /* Appends to the key and answers its former size, for gb_decode_pop. */
 size_t gb_decode_push(struct gb_decode *d, const char *key);
 void gb_decode_pop(struct gb_decode *d, size_t size);
-__attribute__((format(printf, 3, 4))) void
-gb_decode_error(struct gb_decode *d, const struct gb_node *at, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void gb_decode_error(struct gb_decode *d, enum gb_rule rule,
+                                                           const struct gb_node *at,
+                                                           const char *format, ...);
 /* A scalar or list field from its node (decode_value.c). */
 void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const struct gb_node *node,
                      unsigned char *out);

@@ -19,7 +19,8 @@ static bool is_text(const struct gb_node *node)
 
 static void wrong_type(struct gb_decode *d, const struct gb_node *node, const char *want)
 {
-    gb_decode_error(d, node, "%s must be %s, not %s", d->key, want, gb_node_kind_name(node));
+    gb_decode_error(d, GB_RULE_K3, node, "%s must be %s, not %s", d->key, want,
+                    gb_node_kind_name(node));
 }
 
 /* A text field takes plain text whatever YAML 1.1 sees in it, but no number (spec 01 §2). */
@@ -30,7 +31,8 @@ static bool take_text(struct gb_decode *d, const struct gb_node *node, const cha
         return false;
     }
     if (node->kind == GB_NODE_PLAIN && gb_node_looks_like_number(node->text)) {
-        gb_decode_error(d, node, "%s must be a text, not a number; put it in quotes", d->key);
+        gb_decode_error(d, GB_RULE_K3, node, "%s must be a text, not a number; put it in quotes",
+                        d->key);
         return false;
     }
     *out = node->size == 0 ? NULL : node->text;
@@ -65,7 +67,7 @@ static void decode_int(struct gb_decode *d, const struct gb_field *f, const stru
     bool scalar = node->kind == GB_NODE_NUMBER || node->kind == GB_NODE_PLAIN;
     if (!scalar || !is_integer(node->text)) {
         if (scalar && gb_node_looks_like_number(node->text)) {
-            gb_decode_error(d, node,
+            gb_decode_error(d, GB_RULE_K3, node,
                             "%s must be a whole number without fraction or exponent, not "
                             "%.*s",
                             d->key, SHOWN_MAX, node->text);
@@ -79,11 +81,13 @@ static void decode_int(struct gb_decode *d, const struct gb_field *f, const stru
     bool bounded = f->min != 0 || f->max != 0;
     if (errno == ERANGE || (bounded && (value < f->min || value > f->max))) {
         if (f->max >= INT64_MAX) {
-            gb_decode_error(d, node, "%s %.*s is out of range; must be at least %" PRId64, d->key,
-                            SHOWN_MAX, node->text, f->min);
+            gb_decode_error(d, GB_RULE_K4, node,
+                            "%s %.*s is out of range; must be at least %" PRId64, d->key, SHOWN_MAX,
+                            node->text, f->min);
         } else {
-            gb_decode_error(d, node, "%s %.*s is out of range; must be %" PRId64 "..%" PRId64,
-                            d->key, SHOWN_MAX, node->text, f->min, f->max);
+            gb_decode_error(d, GB_RULE_K4, node,
+                            "%s %.*s is out of range; must be %" PRId64 "..%" PRId64, d->key,
+                            SHOWN_MAX, node->text, f->min, f->max);
         }
         return;
     }
@@ -101,8 +105,8 @@ static void decode_number(struct gb_decode *d, const struct gb_field *f, const s
     }
     double value = strtod(node->text, NULL);
     if (!(value >= f->num_min && value <= f->num_max)) {
-        gb_decode_error(d, node, "%s %.*s is out of range; must be %g..%g", d->key, SHOWN_MAX,
-                        node->text, f->num_min, f->num_max);
+        gb_decode_error(d, GB_RULE_K4, node, "%s %.*s is out of range; must be %g..%g", d->key,
+                        SHOWN_MAX, node->text, f->num_min, f->num_max);
         return;
     }
     *out = (struct gb_opt_num){.value = value, .given = true};
@@ -113,14 +117,16 @@ static void wrong_duration(struct gb_decode *d, const struct gb_field *f,
 {
     char limit[GB_DURATION_TEXT_MAX];
     if (f->min > 0) {
-        gb_decode_error(d, node, "%s \"%.*s\" must be greater than zero%s", d->key, SHOWN_MAX,
-                        node->text, (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
+        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" must be greater than zero%s", d->key,
+                        SHOWN_MAX, node->text,
+                        (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
     } else if (f->max == INT64_MAX) {
-        gb_decode_error(d, node, "%s \"%.*s\" must not be negative", d->key, SHOWN_MAX, node->text);
+        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" must not be negative", d->key, SHOWN_MAX,
+                        node->text);
     } else {
         gb_duration_print(f->max, limit);
-        gb_decode_error(d, node, "%s \"%.*s\" is out of range; must be 0s..%s", d->key, SHOWN_MAX,
-                        node->text, limit);
+        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" is out of range; must be 0s..%s", d->key,
+                        SHOWN_MAX, node->text, limit);
     }
 }
 
@@ -136,7 +142,7 @@ static void decode_duration(struct gb_decode *d, const struct gb_field *f,
         return;
     }
     if (node->kind == GB_NODE_NUMBER) { /* also 0: a JSON number is no text (spec 01 §2) */
-        gb_decode_error(d, node,
+        gb_decode_error(d, GB_RULE_K6, node,
                         "%s: invalid duration \"%.*s\"; write a text with a unit, such as \"30s\"",
                         d->key, SHOWN_MAX, node->text);
         return;
@@ -145,7 +151,7 @@ static void decode_duration(struct gb_decode *d, const struct gb_field *f,
     int64_t ns;
     struct gb_err err = gb_duration_parse(gb_bytes(node->text, node->size), &ns);
     if (gb_failed(err)) {
-        gb_decode_error(d, node, "%s: %s", d->key, err.message);
+        gb_decode_error(d, GB_RULE_K6, node, "%s: %s", d->key, err.message);
         return;
     }
     bool bounded = f->min != 0 || f->max != 0;
@@ -179,11 +185,11 @@ static void decode_word(struct gb_decode *d, const struct gb_field *f, const str
     if (list.failed) {
         d->findings->failed = true;
     } else if (node->kind == GB_NODE_LIST || node->kind == GB_NODE_MAP) {
-        gb_decode_error(d, node, "%s must be a text, not %s; must be one of: %s", d->key,
-                        gb_node_kind_name(node), list.data);
+        gb_decode_error(d, GB_RULE_K5, node, "%s must be a text, not %s; must be one of: %s",
+                        d->key, gb_node_kind_name(node), list.data);
     } else {
-        gb_decode_error(d, node, "%s \"%.*s\" is invalid; must be one of: %s", d->key, SHOWN_MAX,
-                        shown(f, node), list.data);
+        gb_decode_error(d, GB_RULE_K5, node, "%s \"%.*s\" is invalid; must be one of: %s", d->key,
+                        SHOWN_MAX, shown(f, node), list.data);
     }
     gb_str_deinit(&list);
 }
@@ -207,7 +213,8 @@ static void split_commas(struct gb_decode *d, const struct gb_node *node, struct
         const char *end = p + strcspn(p, ",");
         struct gb_bytes part = trim(p, end);
         if (part.size == 0) {
-            gb_decode_error(d, node, "%s has an empty entry between its commas", d->key);
+            gb_decode_error(d, GB_RULE_K3, node, "%s has an empty entry between its commas",
+                            d->key);
             return;
         }
         items[i] = gb_arena_text(d->arena, part);
@@ -236,7 +243,7 @@ static void decode_texts(struct gb_decode *d, const struct gb_field *f, const st
         size_t before = gb_decode_push(d, bracket);
         const char *text = NULL;
         bool ok = take_text(d, n, &text);
-        if (ok && text == NULL) gb_decode_error(d, n, "%s must not be empty", d->key);
+        if (ok && text == NULL) gb_decode_error(d, GB_RULE_K3, n, "%s must not be empty", d->key);
         gb_decode_pop(d, before);
         items[count++] = text == NULL ? "" : text;
     }

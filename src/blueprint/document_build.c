@@ -7,14 +7,16 @@
 
 enum { SHOWN_MAX = 60, FEW_KEYS = 16 };
 
-bool gb_build_fail(struct gb_build *b, uint32_t line, uint32_t column, const char *format, ...)
+bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_t column,
+                   const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
     va_end(args);
     gb_findings_add(b->findings, GB_FINDING_ERROR,
-                    (struct gb_finding_at){.line = line, .column = column}, "%s", err.message);
+                    (struct gb_finding_at){.line = line, .column = column, .rule = rule}, "%s",
+                    err.message);
     return false;
 }
 
@@ -50,7 +52,7 @@ static size_t valid_prefix(struct gb_bytes text)
 
 bool gb_build_check_text(struct gb_bytes *bytes, struct gb_findings *findings)
 {
-    struct gb_finding_at at = {0};
+    struct gb_finding_at at = {.rule = GB_RULE_D1};
     if (bytes->size > GB_DOCUMENT_SIZE_MAX) {
         gb_findings_add(findings, GB_FINDING_ERROR, at,
                         "the document has %zu bytes; at most %d are accepted", bytes->size,
@@ -62,8 +64,7 @@ bool gb_build_check_text(struct gb_bytes *bytes, struct gb_findings *findings)
     }
     if (gb_utf8_valid(*bytes)) return true;
     size_t good = valid_prefix(*bytes);
-    at.line = 1;
-    at.column = 1;
+    at = (struct gb_finding_at){.rule = GB_RULE_D2, .line = 1, .column = 1};
     for (size_t i = 0; i < good; i++) {
         at.column++;
         if (bytes->data[i] == '\n') {
@@ -84,7 +85,7 @@ bool gb_build_wants_key(const struct gb_build *b)
 bool gb_build_key(struct gb_build *b, struct gb_bytes text, uint32_t line, uint32_t column)
 {
     if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
-        return gb_build_fail(b, line, column, "a key holds a NUL character");
+        return gb_build_fail(b, GB_RULE_D7, line, column, "a key holds a NUL character");
     }
     b->key = gb_arena_text(b->arena, text);
     b->key_line = line;
@@ -96,7 +97,7 @@ static struct gb_node *add(struct gb_build *b, enum gb_node_kind kind, uint32_t 
                            uint32_t column)
 {
     if (b->nodes == GB_DOCUMENT_NODES_MAX) {
-        (void)gb_build_fail(b, line, column, "the document has more than %d values",
+        (void)gb_build_fail(b, GB_RULE_D4, line, column, "the document has more than %d values",
                             GB_DOCUMENT_NODES_MAX);
         return NULL;
     }
@@ -131,7 +132,7 @@ struct gb_node *gb_build_scalar(struct gb_build *b, enum gb_node_kind kind, stru
                                 uint32_t line, uint32_t column)
 {
     if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
-        (void)gb_build_fail(b, line, column, "a text holds a NUL character");
+        (void)gb_build_fail(b, GB_RULE_D7, line, column, "a text holds a NUL character");
         return NULL;
     }
     struct gb_node *n = add(b, kind, line, column);
@@ -145,8 +146,8 @@ struct gb_node *gb_build_begin(struct gb_build *b, enum gb_node_kind kind, uint3
                                uint32_t column)
 {
     if (b->depth == GB_DOCUMENT_DEPTH_MAX) {
-        (void)gb_build_fail(b, line, column, "the document is nested deeper than %d levels",
-                            GB_DOCUMENT_DEPTH_MAX);
+        (void)gb_build_fail(b, GB_RULE_D4, line, column,
+                            "the document is nested deeper than %d levels", GB_DOCUMENT_DEPTH_MAX);
         return NULL;
     }
     struct gb_node *n = add(b, kind, line, column);
@@ -171,7 +172,7 @@ static int compare_keys(const void *left, const void *right)
 static void report_duplicate(struct gb_build *b, const struct gb_node *first,
                              const struct gb_node *second)
 {
-    (void)gb_build_fail(b, second->key_line, second->key_column,
+    (void)gb_build_fail(b, GB_RULE_D5, second->key_line, second->key_column,
                         "duplicate key \"%.*s\"; it was already written at line %u", SHOWN_MAX,
                         second->key, first->key_line);
 }

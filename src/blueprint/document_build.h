@@ -23,8 +23,9 @@ struct gb_build {
 
 /* Size and encoding, for both formats; skips a byte order mark. */
 bool gb_build_check_text(struct gb_bytes *bytes, struct gb_findings *findings);
-__attribute__((format(printf, 4, 5))) bool gb_build_fail(struct gb_build *b, uint32_t line,
-                                                         uint32_t column, const char *format, ...);
+__attribute__((format(printf, 5, 6))) bool gb_build_fail(struct gb_build *b, enum gb_rule rule,
+                                                         uint32_t line, uint32_t column,
+                                                         const char *format, ...);
 /* In a map, and no key is waiting. */
 bool gb_build_wants_key(const struct gb_build *b);
 bool gb_build_key(struct gb_build *b, struct gb_bytes text, uint32_t line, uint32_t column);

@@ -17,9 +17,9 @@ static uint32_t position(size_t zero_based)
     return zero_based >= UINT32_MAX ? UINT32_MAX : (uint32_t)zero_based + 1;
 }
 
-static bool fail(struct reader *r, yaml_mark_t mark, const char *text)
+static bool fail(struct reader *r, enum gb_rule rule, yaml_mark_t mark, const char *text)
 {
-    return gb_build_fail(&r->build, position(mark.line), position(mark.column), "%s", text);
+    return gb_build_fail(&r->build, rule, position(mark.line), position(mark.column), "%s", text);
 }
 
 static bool is_null(const yaml_event_t *e)
@@ -47,9 +47,11 @@ static bool take_scalar(struct reader *r, const yaml_event_t *e)
     uint32_t column = position(e->start_mark.column);
     struct gb_bytes text = gb_bytes(e->data.scalar.value, e->data.scalar.length);
     const char *anchor = (const char *)e->data.scalar.anchor;
-    if (e->data.scalar.tag != NULL) return fail(r, e->start_mark, "tags are not accepted");
+    if (e->data.scalar.tag != NULL)
+        return fail(r, GB_RULE_D6, e->start_mark, "tags are not accepted");
     if (gb_build_wants_key(&r->build)) {
-        if (anchor != NULL) return fail(r, e->start_mark, "an anchor on a key is not accepted");
+        if (anchor != NULL)
+            return fail(r, GB_RULE_D6, e->start_mark, "an anchor on a key is not accepted");
         return gb_build_key(&r->build, text, line, column);
     }
     enum gb_node_kind kind = GB_NODE_STRING;
@@ -67,8 +69,9 @@ static bool take_begin(struct reader *r, const yaml_event_t *e)
     bool map = e->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *tag = map ? e->data.mapping_start.tag : e->data.sequence_start.tag;
     const yaml_char_t *anchor = map ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
-    if (tag != NULL) return fail(r, e->start_mark, "tags are not accepted");
-    if (gb_build_wants_key(&r->build)) return fail(r, e->start_mark, "a key must be a text");
+    if (tag != NULL) return fail(r, GB_RULE_D6, e->start_mark, "tags are not accepted");
+    if (gb_build_wants_key(&r->build))
+        return fail(r, GB_RULE_D6, e->start_mark, "a key must be a text");
     const char *copy = NULL;
     if (anchor != NULL) {
         copy = gb_arena_text(r->build.arena, gb_bytes_c((const char *)anchor));
@@ -94,7 +97,8 @@ static bool take_end(struct reader *r)
 static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
 {
     if (++r->expanded > GB_DOCUMENT_EXPANDED_MAX) {
-        return fail(r, mark, "the aliases of the document expand to more than 100000 values");
+        return fail(r, GB_RULE_D4, mark,
+                    "the aliases of the document expand to more than 100000 values");
     }
     struct gb_build *b = &r->build;
     if (from->kind != GB_NODE_MAP && from->kind != GB_NODE_LIST) {
@@ -116,12 +120,12 @@ static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
 static bool take_alias(struct reader *r, const yaml_event_t *e)
 {
     if (gb_build_wants_key(&r->build)) {
-        return fail(r, e->start_mark, "an alias as a key is not accepted");
+        return fail(r, GB_RULE_D6, e->start_mark, "an alias as a key is not accepted");
     }
     const char *name = (const char *)e->data.alias.anchor;
     const struct gb_node *target = gb_map_get(&r->anchors, gb_bytes_c(name));
     if (target == NULL) {
-        return gb_build_fail(&r->build, position(e->start_mark.line),
+        return gb_build_fail(&r->build, GB_RULE_D3, position(e->start_mark.line),
                              position(e->start_mark.column),
                              "alias \"%.60s\" has no anchor before it, or is inside its own", name);
     }
@@ -134,7 +138,7 @@ static bool take(struct reader *r, const yaml_event_t *e)
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++r->documents == 1) return true;
-        return fail(r, e->start_mark, "a second document starts here; one is accepted");
+        return fail(r, GB_RULE_D6, e->start_mark, "a second document starts here; one is accepted");
     case YAML_SCALAR_EVENT:
         return take_scalar(r, e);
     case YAML_MAPPING_START_EVENT:
@@ -164,10 +168,10 @@ static bool report_syntax(struct reader *r)
     }
     const char *problem = p->problem == NULL ? "unreadable" : p->problem;
     if (p->error == YAML_READER_ERROR) { /* it knows no line */
-        return gb_build_fail(&r->build, position(p->mark.line), position(p->mark.column),
-                             "invalid YAML: %s", problem);
+        return gb_build_fail(&r->build, GB_RULE_D3, position(p->mark.line),
+                             position(p->mark.column), "invalid YAML: %s", problem);
     }
-    return gb_build_fail(&r->build, position(p->problem_mark.line),
+    return gb_build_fail(&r->build, GB_RULE_D3, position(p->problem_mark.line),
                          position(p->problem_mark.column), "invalid YAML: %s%s%s", problem,
                          p->context == NULL ? "" : " ", p->context == NULL ? "" : p->context);
 }

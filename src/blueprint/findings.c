@@ -77,6 +77,7 @@ void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb
     struct gb_finding *item = &f->items[f->count];
     *item = (struct gb_finding){
         .severity = severity,
+        .rule = at.rule,
         .line = at.line,
         .column = at.column,
         .order = f->count,
@@ -122,6 +123,7 @@ void gb_finding_print(const struct gb_finding *finding, const char *file_name, s
         gb_str_append_c(out, ": ");
     }
     gb_str_append_c(out, finding->text);
+    if (finding->rule != GB_RULE_NONE) gb_str_appendf(out, " [%s]", gb_rule_name(finding->rule));
 }
 
 void gb_findings_print(const struct gb_findings *f, const char *file_name, struct gb_str *out)

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "blueprint/rules.h"
 
 /* What is wrong, or worth a warning, in a document: `<path> (<id>): <text>` at a line and column
  * (spec 01 §5.1). Texts name the key, the value unless it is secret, the rule and the remedy.
@@ -18,6 +19,7 @@ enum { GB_FINDINGS_MAX = 200 };
 
 struct gb_finding {
     enum gb_severity severity;
+    enum gb_rule rule;
     uint32_t line, column; /* 1-based; 0: the document as a whole */
     size_t order;          /* private: of adding, keeps the sort stable */
     char *path; /* entry such as routes[0]; "" for the whole document and single blocks */
@@ -36,6 +38,7 @@ struct gb_findings {
 struct gb_finding_at {
     uint32_t line, column;
     const char *path, *id; /* NULL is "" */
+    enum gb_rule rule;
 };
 
 void gb_findings_deinit(struct gb_findings *f);
@@ -47,8 +50,8 @@ __attribute__((format(printf, 4, 5))) void gb_findings_add(struct gb_findings *f
 void gb_findings_sort(struct gb_findings *f);
 /* GB_UNAVAILABLE when memory ran out; else GB_INVALID_CONFIG with the count of errors; else OK. */
 struct gb_err gb_findings_check(const struct gb_findings *f);
-/* FILE:LINE:COLUMN: error: <path> (<id>): <text>, without a newline; parts that are not known are
- * left out. */
+/* FILE:LINE:COLUMN: error: <path> (<id>): <text> [<rule>], without a newline; parts that are not
+ * known are left out. */
 void gb_finding_print(const struct gb_finding *finding, const char *file_name, struct gb_str *out);
 /* One line per finding, and one for those not kept. */
 void gb_findings_print(const struct gb_findings *f, const char *file_name, struct gb_str *out);

@@ -48,10 +48,11 @@ static inline char *findings_of(const char *text, enum gb_blueprint_format forma
     struct gb_blueprint *b = NULL;
     struct gb_str s = {0};
     *err = gb_blueprint_load(gb_bytes_c(text), "doc", format, &findings, &b);
+    assert_int_equal(b == NULL, gb_failed(*err));
+    if (b != NULL) *err = gb_blueprint_supported(b, &findings);
     gb_str_append_c(&s, "");
     gb_findings_print(&findings, "doc", &s);
     assert_int_equal(gb_failed(*err), findings.error_count > 0);
-    assert_int_equal(b == NULL, gb_failed(*err));
     for (size_t i = 1; i < findings.count; i++) {
         assert_true(findings.items[i - 1].line <= findings.items[i].line);
     }

@@ -8,7 +8,7 @@
 
 static void refuse(struct gb_check *c, const char *key, const char *what)
 {
-    gb_check_error(c, key, "%s is not supported yet", what);
+    gb_check_error(c, GB_RULE_NOT_SUPPORTED, key, "%s is not supported yet", what);
 }
 
 static void check_bridge(struct gb_check *c)
@@ -18,7 +18,7 @@ static void check_bridge(struct gb_check *c)
     }
     if (c->b->bridge.cluster.node != NULL) refuse(c, "bridge.cluster", "bridge.cluster");
     if (c->b->config_watch.node != NULL) {
-        gb_check_warning(c, "config_watch",
+        gb_check_warning(c, GB_RULE_NOT_SUPPORTED, "config_watch",
                          "config_watch has no effect: the document is not watched yet, restart to "
                          "apply a change");
     }
@@ -111,14 +111,16 @@ static void check_routes(struct gb_check *c)
     }
 }
 
-void gb_validate_support(struct gb_check *c)
+struct gb_err gb_blueprint_supported(const struct gb_blueprint *b, struct gb_findings *findings)
 {
-    gb_check_leave(c);
-    check_bridge(c);
-    check_stores(c);
-    check_sessions(c);
-    check_receivers(c);
-    check_senders(c);
-    check_routes(c);
-    gb_check_leave(c);
+    struct gb_check c = {.b = b, .findings = findings};
+    gb_check_leave(&c);
+    check_bridge(&c);
+    check_stores(&c);
+    check_sessions(&c);
+    check_receivers(&c);
+    check_senders(&c);
+    check_routes(&c);
+    gb_findings_sort(findings);
+    return gb_findings_check(findings);
 }

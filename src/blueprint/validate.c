@@ -19,28 +19,29 @@ void gb_check_leave(struct gb_check *c)
     c->entry = c->b->node;
 }
 
-static void add(struct gb_check *c, enum gb_severity severity, const char *key, const char *format,
-                va_list args)
+static void add(struct gb_check *c, enum gb_severity severity, enum gb_rule rule, const char *key,
+                const char *format, va_list args)
 {
-    struct gb_finding_at at = {.path = c->path, .id = c->id};
+    struct gb_finding_at at = {.path = c->path, .id = c->id, .rule = rule};
     gb_node_position(gb_node_locate(c->entry, key), &at.line, &at.column);
     struct gb_err text = gb_err_v(GB_INVALID_CONFIG, format, args);
     gb_findings_add(c->findings, severity, at, "%s", text.message);
 }
 
-void gb_check_error(struct gb_check *c, const char *key, const char *format, ...)
+void gb_check_error(struct gb_check *c, enum gb_rule rule, const char *key, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    add(c, GB_FINDING_ERROR, key, format, args);
+    add(c, GB_FINDING_ERROR, rule, key, format, args);
     va_end(args);
 }
 
-void gb_check_warning(struct gb_check *c, const char *key, const char *format, ...)
+void gb_check_warning(struct gb_check *c, enum gb_rule rule, const char *key, const char *format,
+                      ...)
 {
     va_list args;
     va_start(args, format);
-    add(c, GB_FINDING_WARNING, key, format, args);
+    add(c, GB_FINDING_WARNING, rule, key, format, args);
     va_end(args);
 }
 
@@ -49,14 +50,15 @@ void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id)
     if (id == NULL) return;
     struct gb_bytes text = gb_bytes_c(id);
     if (text.size > GB_BLUEPRINT_ID_MAX) {
-        gb_check_error(c, "id", "id has %zu bytes; at most %d are accepted", text.size,
+        gb_check_error(c, GB_RULE_V3, "id", "id has %zu bytes; at most %d are accepted", text.size,
                        GB_BLUEPRINT_ID_MAX);
     }
     if (!gb_utf8_safe(text)) {
-        gb_check_error(c, "id", "id must not hold control characters");
+        gb_check_error(c, GB_RULE_V3, "id", "id must not hold control characters");
     }
     if (gb_map_has(seen, text)) {
-        gb_check_error(c, "id", "duplicate id \"%.*s\"; give every entry of the section its own",
+        gb_check_error(c, GB_RULE_V3, "id",
+                       "duplicate id \"%.*s\"; give every entry of the section its own",
                        GB_SHOWN_MAX, id);
     } else if (gb_failed(gb_map_put(seen, text, c))) {
         c->findings->failed = true;
@@ -75,5 +77,4 @@ void gb_validate(struct gb_check *c)
     gb_validate_routes(c);
     gb_validate_processors(c);
     gb_validate_http(c);
-    gb_validate_support(c);
 }

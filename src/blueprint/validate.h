@@ -5,8 +5,7 @@
 #include "blueprint/document.h"
 
 /* The rules on the decoded model (spec 01 §5.2, and of §5.3-5.4 what applies standalone): no I/O,
- * never stops, collects everything. One file per area; support.c refuses what is valid but not
- * built yet.
+ * never stops, collects everything. One file per area.
  * Owns:   nothing; findings copy their texts.
  * Thread: one at a time.
  * Errors: findings. The model may be incomplete: what failed to decode holds its default, and a
@@ -27,10 +26,10 @@ void gb_check_enter(struct gb_check *c, const char *section, size_t index, const
 void gb_check_leave(struct gb_check *c); /* keys are the document's */
 /* `key` (`policy.backoff`, `topics[2].topic`) gives the position; the text leads with it where that
  * helps. */
-__attribute__((format(printf, 3, 4))) void gb_check_error(struct gb_check *c, const char *key,
-                                                          const char *format, ...);
-__attribute__((format(printf, 3, 4))) void gb_check_warning(struct gb_check *c, const char *key,
-                                                            const char *format, ...);
+__attribute__((format(printf, 4, 5))) void gb_check_error(struct gb_check *c, enum gb_rule rule,
+                                                          const char *key, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void
+gb_check_warning(struct gb_check *c, enum gb_rule rule, const char *key, const char *format, ...);
 /* Ids: present ones are unique in their section and of sane length (V3). */
 struct gb_map;
 void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id);
@@ -49,7 +48,6 @@ void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r);
 void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r);
 void gb_validate_http(struct gb_check *c);
 void gb_validate_processors(struct gb_check *c);
-void gb_validate_support(struct gb_check *c);
 /* All of the above, in document order of the sections. */
 void gb_validate(struct gb_check *c);
 

@@ -10,8 +10,6 @@ static const struct rule_row bridge_rows[] = {
      "", "bridge.id is required"},
     {"01 row 9, mode", "  instance_id: one\n", "  deployment_mode: both\n",
      "must be one of: standalone, clustered"},
-    {"clustered", "  instance_id: one\n", "  deployment_mode: clustered\n",
-     "bridge.deployment_mode: clustered is not supported yet"},
     {"01 row 6, clustered sqlite", "  instance_id: one\n", "  deployment_mode: clustered\n",
      "stores.outbox: a clustered bridge needs a distributed store"},
     {"01 row 9, peers", "  instance_id: one\n",

@@ -8,7 +8,7 @@
 static void refuse_key(struct gb_check *c, bool given, const char *key, const char *type)
 {
     if (!given) return;
-    gb_check_error(c, key, "%s has no meaning with type %s; remove it", key, type);
+    gb_check_error(c, GB_RULE_V2, key, "%s has no meaning with type %s; remove it", key, type);
 }
 
 #define D "session.drain_strategy."
@@ -18,7 +18,7 @@ static void check_strategy(struct gb_check *c, const struct gb_bp_route_session 
     const struct gb_bp_drain_strategy *d = &s->drain_strategy;
     if (d->node == NULL) return;
     if (s->drain_interval.given) {
-        gb_check_error(c, "session.drain_interval",
+        gb_check_error(c, GB_RULE_V8, "session.drain_interval",
                        "session.drain_strategy and drain_interval are mutually exclusive");
     }
     if (d->type.value == GB_DRAIN_FIXED) {
@@ -29,18 +29,18 @@ static void check_strategy(struct gb_check *c, const struct gb_bp_route_session 
     }
     refuse_key(c, d->interval.given, D "interval", "adaptive_backoff");
     if (d->max_interval.ns < d->min_interval.ns) {
-        gb_check_error(c, d->max_interval.given ? D "max_interval" : D "min_interval",
+        gb_check_error(c, GB_RULE_V2, d->max_interval.given ? D "max_interval" : D "min_interval",
                        D "max_interval is less than min_interval");
     }
     if (!(d->multiplier.value > 1.0)) {
-        gb_check_error(c, D "multiplier", D "multiplier must be greater than 1");
+        gb_check_error(c, GB_RULE_V2, D "multiplier", D "multiplier must be greater than 1");
     }
 }
 
 static void check_batches(struct gb_check *c, const struct gb_bp_route_session *s)
 {
     if (s->drain_batch_size.value <= s->drain_max_batch_size.value) return;
-    gb_check_error(c,
+    gb_check_error(c, GB_RULE_V2,
                    s->drain_max_batch_size.given ? "session.drain_max_batch_size"
                                                  : "session.drain_batch_size",
                    "session.drain_max_batch_size %" PRId64 " is less than drain_batch_size %" PRId64
@@ -55,7 +55,8 @@ static void check_minimum(struct gb_check *c, const char *key, int64_t value, in
     char limit[GB_DURATION_TEXT_MAX];
     gb_duration_print(value, shown);
     gb_duration_print(least, limit);
-    gb_check_error(c, key, "%s resolves to %s; at least %s is required", key, shown, limit);
+    gb_check_error(c, GB_RULE_V41, key, "%s resolves to %s; at least %s is required", key, shown,
+                   limit);
 }
 
 /* V40, V41. */
@@ -66,13 +67,13 @@ static void check_cadence(struct gb_check *c, const struct gb_cadence *cadence)
     gb_duration_print(cadence->span_ns, span);
     gb_duration_print(cadence->ttl_ns, ttl);
     if (cadence->cut) {
-        gb_check_error(c, "session.lease_ttl",
+        gb_check_error(c, GB_RULE_V40, "session.lease_ttl",
                        "session: (renew_interval + lease_renew_jitter/2 + renew_call_timeout) * "
                        "max_renew_fails is %s and must be less than lease_ttl, %s; raise the ttl "
                        "or shorten the others",
                        span, ttl);
     } else if (cadence->trimmed) {
-        gb_check_warning(c, "session.lease_renew_jitter",
+        gb_check_warning(c, GB_RULE_V40, "session.lease_renew_jitter",
                          "session.lease_renew_jitter is shortened, since %s of renewing must fit "
                          "into lease_ttl, %s",
                          span, ttl);
@@ -95,7 +96,7 @@ static void check_activation(struct gb_check *c, const struct gb_bp_route_sessio
     if (sum < cadence->ttl_ns) return;
     char shown[GB_DURATION_TEXT_MAX];
     gb_duration_print(sum, shown);
-    gb_check_warning(c, "session.lease_ttl",
+    gb_check_warning(c, GB_RULE_W2, "session.lease_ttl",
                      "session.lease_ttl is not greater than %s, the time to connect, reconcile and "
                      "renew once",
                      shown);
@@ -107,7 +108,7 @@ static void check_lease(struct gb_check *c, const struct gb_bp_route_session *s)
     check_cadence(c, &cadence);
     check_activation(c, s, &cadence);
     if (s->failover_slo.given && !s->broker_health_step_down.given) { /* V43 */
-        gb_check_error(c, "session.failover_slo",
+        gb_check_error(c, GB_RULE_V43, "session.failover_slo",
                        "session.failover_slo needs broker_health_step_down to be decided: write "
                        "\"off\" or a duration");
     }
@@ -134,7 +135,7 @@ static void warn_lease_keys(struct gb_check *c, const struct gb_bp_route_session
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (!keys[i].given) continue;
-        gb_check_warning(c, keys[i].key,
+        gb_check_warning(c, GB_RULE_P5, keys[i].key,
                          "%s has no effect: the session is not exclusive and there is no "
                          "stores.lease",
                          keys[i].key);
@@ -146,12 +147,14 @@ void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r)
     const struct gb_bp_route_session *s = &r->session;
     if (s->node == NULL) return;
     if (s->session_id != NULL && s->session == NULL) {
-        gb_check_error(c, "session.session_id", "session.session_id \"%.*s\" not found in sessions",
-                       GB_SHOWN_MAX, s->session_id);
+        gb_check_error(c, GB_RULE_V5, "session.session_id",
+                       "session.session_id \"%.*s\" not found in sessions", GB_SHOWN_MAX,
+                       s->session_id);
     }
     if (s->sender_id != NULL && s->sender == NULL) {
-        gb_check_error(c, "session.sender_id", "session.sender_id \"%.*s\" not found in senders",
-                       GB_SHOWN_MAX, s->sender_id);
+        gb_check_error(c, GB_RULE_V5, "session.sender_id",
+                       "session.sender_id \"%.*s\" not found in senders", GB_SHOWN_MAX,
+                       s->sender_id);
     }
     check_strategy(c, s);
     check_batches(c, s);
@@ -160,7 +163,7 @@ void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r)
     if (exclusive || lease) {
         check_lease(c, s);
         if (!exclusive && s->session != NULL) { /* P5 */
-            gb_check_warning(c, "session.session_id",
+            gb_check_warning(c, GB_RULE_P5, "session.session_id",
                              "session \"%.*s\" is not exclusive; this block makes it "
                              "lease-managed all the same",
                              GB_SHOWN_MAX, s->session_id);

@@ -26,21 +26,22 @@ static void check_transport(struct gb_check *c, const struct gb_opt_word *transp
     const struct gb_node *written = gb_node_get(c->entry, "transport");
     bool named = written != NULL && written->kind != GB_NODE_NULL;
     if (!named && session_id == NULL) {
-        gb_check_error(c, "transport", "transport or session_id is required");
+        gb_check_error(c, GB_RULE_V4, "transport", "transport or session_id is required");
     }
     if (session_id != NULL && session == NULL) {
-        gb_check_error(c, "session_id", "session_id \"%.*s\" not found in sessions", GB_SHOWN_MAX,
-                       session_id);
+        gb_check_error(c, GB_RULE_V5, "session_id", "session_id \"%.*s\" not found in sessions",
+                       GB_SHOWN_MAX, session_id);
     }
     bool stateless = transport->value == GB_BP_SQS || transport->value == GB_BP_HTTP;
     if (session_id != NULL && stateless) {
-        gb_check_error(c, "session_id",
+        gb_check_error(c, GB_RULE_P4, "session_id",
                        "session_id is refused with transport %s, which has no sessions; remove one "
                        "of the two",
                        kind_name(transport->value));
     }
     if (transport->value == GB_BP_MQTT && session_id == NULL) {
-        gb_check_error(c, "transport", "transport mqtt needs a session_id; the session connects");
+        gb_check_error(c, GB_RULE_V4, "transport",
+                       "transport mqtt needs a session_id; the session connects");
     }
 }
 
@@ -48,33 +49,34 @@ static void check_queue(struct gb_check *c, const struct gb_bp_sqs_queue *q)
 {
     bool tags = q->queue_tags.count > 0;
     if (q->queue_url == NULL && q->queue_name == NULL && !tags) {
-        gb_check_error(c, "options",
+        gb_check_error(c, GB_RULE_Q1, "options",
                        "options.queue_url is required (or queue_name, or queue_tags)");
     }
     if (tags && (q->queue_url != NULL || q->queue_name != NULL)) {
-        gb_check_error(c, "options.queue_tags",
+        gb_check_error(c, GB_RULE_Q1, "options.queue_tags",
                        "options.queue_tags excludes queue_url and queue_name");
     }
     if (q->queue_url != NULL && q->queue_name != NULL) {
-        gb_check_error(c, "options.queue_name",
+        gb_check_error(c, GB_RULE_Q1, "options.queue_name",
                        "options.queue_url and options.queue_name are mutually exclusive");
     }
     if (q->queue_tags.count > 50) {
-        gb_check_error(c, "options.queue_tags", "options.queue_tags has more than 50 tags");
+        gb_check_error(c, GB_RULE_Q1, "options.queue_tags",
+                       "options.queue_tags has more than 50 tags");
     }
     for (size_t i = 0; i < q->queue_tags.count; i++) {
         size_t key = strlen(q->queue_tags.items[i].key);
         if (key >= 1 && key <= 128 && strlen(q->queue_tags.items[i].value) <= 256) continue;
-        gb_check_error(c, "options.queue_tags",
+        gb_check_error(c, GB_RULE_Q1, "options.queue_tags",
                        "options.queue_tags: keys have 1-128 characters, values at most 256");
     }
     if (q->queue_name_prefix == NULL) return;
     if (!tags) {
-        gb_check_error(c, "options.queue_name_prefix",
+        gb_check_error(c, GB_RULE_Q1, "options.queue_name_prefix",
                        "options.queue_name_prefix is accepted only with queue_tags");
     }
     if (strlen(q->queue_name_prefix) > QUEUE_PREFIX_MAX) {
-        gb_check_error(c, "options.queue_name_prefix",
+        gb_check_error(c, GB_RULE_Q1, "options.queue_name_prefix",
                        "options.queue_name_prefix is longer than %d characters", QUEUE_PREFIX_MAX);
     }
 }
@@ -83,11 +85,11 @@ static void check_sqs_receiver(struct gb_check *c, const struct gb_bp_sqs_receiv
 {
     check_queue(c, &r->queue);
     if (r->poll_backoff_max.ns < r->poll_backoff_initial.ns) {
-        gb_check_error(c, "options.poll_backoff_max",
+        gb_check_error(c, GB_RULE_Q2, "options.poll_backoff_max",
                        "options.poll_backoff_max is less than options.poll_backoff_initial");
     }
     if (r->poison_max_receives.value == 1 && !r->poison_drop_without_dlq.value) {
-        gb_check_error(c, "options.poison_max_receives",
+        gb_check_error(c, GB_RULE_Q3, "options.poison_max_receives",
                        "options.poison_max_receives: 1 deletes every message that is received "
                        "once; it needs poison_drop_without_dlq: true");
     }
@@ -97,8 +99,9 @@ static void check_api_key(struct gb_check *c, const char *value)
 {
     size_t size = value == NULL ? 0 : strlen(value);
     if (value == NULL || size >= API_KEY_BYTES_MIN) return;
-    gb_check_error(c, "options.api_key", "options.api_key has %zu bytes; at least %d are required",
-                   size, API_KEY_BYTES_MIN);
+    gb_check_error(c, GB_RULE_V10, "options.api_key",
+                   "options.api_key has %zu bytes; at least %d are required", size,
+                   API_KEY_BYTES_MIN);
 }
 
 /* The position of a topic is looked up by index, which is linear: only for findings. */
@@ -107,7 +110,7 @@ static void topic_error(struct gb_check *c, const struct gb_bp_topic *t, size_t 
 {
     struct gb_check at = *c;
     at.entry = t->node;
-    gb_check_error(&at, "topic", "topics[%zu]: %s", index, text);
+    gb_check_error(&at, GB_RULE_V9, "topic", "topics[%zu]: %s", index, text);
 }
 
 static void check_recheck(struct gb_check *c, const struct gb_bp_topic *t, size_t index)
@@ -116,7 +119,7 @@ static void check_recheck(struct gb_check *c, const struct gb_bp_topic *t, size_
     if (ns == 0 || ns >= GB_MINUTE) return;
     struct gb_check at = *c;
     at.entry = t->node;
-    gb_check_error(&at, "options.subscription.qos_recheck_interval",
+    gb_check_error(&at, GB_RULE_V2, "options.subscription.qos_recheck_interval",
                    "topics[%zu].options.subscription.qos_recheck_interval must be 0s (off) or at "
                    "least 1m0s",
                    index);
@@ -146,7 +149,7 @@ static void check_mqtt_receiver(struct gb_check *c, const struct gb_bp_receiver 
     const struct gb_bp_session *s = r->session;
     if (s == NULL || s->receiver == NULL || s->receiver == r) return;
     /* P12 */
-    gb_check_error(c, "session_id",
+    gb_check_error(c, GB_RULE_P12, "session_id",
                    "session \"%.*s\" already has the receiver \"%.*s\"; an MQTT session feeds one "
                    "receiver, give this one its own session",
                    GB_SHOWN_MAX, r->session_id, GB_SHOWN_MAX,
@@ -166,7 +169,8 @@ void gb_validate_receivers(struct gb_check *c)
         if (r->transport.value == GB_BP_HTTP) check_api_key(c, r->http.api_key);
         bool other = r->transport.value == GB_BP_SQS || r->transport.value == GB_BP_HTTP;
         if (other && r->topic_count > 0) {
-            gb_check_error(c, "topics", "topics are accepted with transport mqtt only, not %s",
+            gb_check_error(c, GB_RULE_V4, "topics",
+                           "topics are accepted with transport mqtt only, not %s",
                            kind_name(r->transport.value));
         }
     }
@@ -196,21 +200,22 @@ static void check_fifo(struct gb_check *c, const struct gb_bp_sqs_sender *s)
     bool named = q->queue_url != NULL || q->queue_name != NULL;
     bool suffix = ends_with_fifo(q->queue_url) || ends_with_fifo(q->queue_name);
     if (suffix && !asked) {
-        gb_check_error(c, q->queue_url != NULL ? "options.queue_url" : "options.queue_name",
+        gb_check_error(c, GB_RULE_Q4,
+                       q->queue_url != NULL ? "options.queue_url" : "options.queue_name",
                        "options: a .fifo queue needs fifo: true or message_group_id, so that every "
                        "message has a group");
     }
     if (asked && named && !suffix) {
-        gb_check_error(c, s->fifo.value ? "options.fifo" : "options.message_group_id",
+        gb_check_error(c, GB_RULE_Q4, s->fifo.value ? "options.fifo" : "options.message_group_id",
                        "options.%s needs a queue whose name ends in .fifo",
                        s->fifo.value ? "fifo" : "message_group_id");
     }
     if ((asked || suffix) && s->delay_seconds.value > 0) {
-        gb_check_error(c, "options.delay_seconds",
+        gb_check_error(c, GB_RULE_Q4, "options.delay_seconds",
                        "options.delay_seconds is refused on a FIFO queue, which delays as a whole");
     }
     if (s->message_group_id != NULL && !is_group_id(s->message_group_id)) {
-        gb_check_error(c, "options.message_group_id",
+        gb_check_error(c, GB_RULE_Q4, "options.message_group_id",
                        "options.message_group_id must be at most %d letters, digits and "
                        "punctuation",
                        GROUP_ID_MAX);
@@ -222,8 +227,8 @@ static void check_default_topic(struct gb_check *c, const char *topic)
     if (topic == NULL) return;
     struct gb_err err = gb_mqtt_publish_topic_check(gb_bytes_c(topic));
     if (!gb_failed(err)) return;
-    gb_check_error(c, "options.sender.default_topic", "options.sender.default_topic: %s",
-                   err.message);
+    gb_check_error(c, GB_RULE_M9, "options.sender.default_topic",
+                   "options.sender.default_topic: %s", err.message);
 }
 
 void gb_validate_senders(struct gb_check *c)
@@ -242,7 +247,7 @@ void gb_validate_senders(struct gb_check *c)
         if (s->transport.value != GB_BP_HTTP) continue;
         check_api_key(c, s->http.api_key);
         if (s->http.at_most_once_accept_loss.value && s->http.fail_on_zero_delivery.value) {
-            gb_check_error(c, "options.fail_on_zero_delivery",
+            gb_check_error(c, GB_RULE_V8, "options.fail_on_zero_delivery",
                            "options.at_most_once_accept_loss and options.fail_on_zero_delivery are "
                            "mutually exclusive");
         }
@@ -261,7 +266,7 @@ static void check_address(struct gb_check *c, const struct gb_bp_binding *b)
     if (!gb_failed(err) && mqtt && !gb_address_has_placeholders(address)) {
         err = gb_mqtt_publish_topic_check(address);
     }
-    if (gb_failed(err)) gb_check_error(c, "address", "address: %s", err.message);
+    if (gb_failed(err)) gb_check_error(c, GB_RULE_V6, "address", "address: %s", err.message);
 }
 
 /* W3, for topics with wildcards too. */
@@ -278,7 +283,7 @@ static void check_loop(struct gb_check *c, const struct gb_bp_binding *b)
         struct gb_bytes topic = gb_bytes_c(s->receiver->topics[i].topic);
         if (gb_failed(gb_mqtt_filter_check(topic))) continue;
         if (!gb_mqtt_filter_matches(topic, address)) continue;
-        gb_check_warning(c, "address",
+        gb_check_warning(c, GB_RULE_W3, "address",
                          "address \"%.*s\" is subscribed on the same session by \"%.*s\": messages "
                          "will loop",
                          GB_SHOWN_MAX, b->address, GB_SHOWN_MAX, s->receiver->topics[i].topic);
@@ -294,17 +299,17 @@ void gb_validate_bindings(struct gb_check *c)
         gb_check_enter(c, "bindings", i, b->id, b->node);
         gb_check_id(c, &seen, b->id);
         if (b->sender_id != NULL && b->sender == NULL) {
-            gb_check_error(c, "sender_id", "sender_id \"%.*s\" not found in senders", GB_SHOWN_MAX,
-                           b->sender_id);
+            gb_check_error(c, GB_RULE_V5, "sender_id", "sender_id \"%.*s\" not found in senders",
+                           GB_SHOWN_MAX, b->sender_id);
         }
         if (b->session_id != NULL && b->session == NULL) {
-            gb_check_error(c, "session_id", "session_id \"%.*s\" not found in sessions",
+            gb_check_error(c, GB_RULE_V5, "session_id", "session_id \"%.*s\" not found in sessions",
                            GB_SHOWN_MAX, b->session_id);
         }
         check_address(c, b);
         check_loop(c, b);
         if (b->raw != NULL && b->raw->count > 0) {
-            gb_check_warning(c, "options", "options of a binding have no effect");
+            gb_check_warning(c, GB_RULE_W5, "options", "options of a binding have no effect");
         }
     }
     gb_map_deinit(&seen);

@@ -11,8 +11,6 @@ static const struct rule_row sessions_rows[] = {
      "must be one of: ephemeral, persistent, exclusive"},
     {"01 V21", "session_mode: persistent", "session_mode: exclusive",
      "exclusive session requires stores.lease"},
-    {"exclusive", "session_mode: persistent", "session_mode: exclusive",
-     "session_mode: exclusive is not supported yet"},
     {"01 row 11, in options.session", "        client_id: plant-bridge\n",
      "        client_id: plant-bridge\n"
      "        keep_alife: 30\n",

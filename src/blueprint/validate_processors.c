@@ -31,8 +31,9 @@ static void check_lists(struct gb_check *c, const struct gb_map *defined, struct
             const char *name = r->processors.items[j];
             put(c, listed, name);
             if (gb_map_has(defined, gb_bytes_c(name))) continue;
-            gb_check_error(c, "processors", "processors[%zu] \"%.*s\" not found in processors", j,
-                           GB_SHOWN_MAX, name);
+            gb_check_error(c, GB_RULE_P8, "processors",
+                           "processors[%zu] \"%.*s\" not found in processors", j, GB_SHOWN_MAX,
+                           name);
         }
     }
     gb_check_leave(c);
@@ -49,12 +50,13 @@ void gb_validate_processors(struct gb_check *c)
         struct gb_check at = *c;
         at.entry = p->node;
         if (!is_name(p->name)) {
-            gb_check_error(&at, "", "processors: name \"%.*s\" must match [A-Za-z0-9._-]{1,64}",
+            gb_check_error(&at, GB_RULE_V3, "",
+                           "processors: name \"%.*s\" must match [A-Za-z0-9._-]{1,64}",
                            GB_SHOWN_MAX, p->name);
         }
         if (!gb_map_has(&listed, gb_bytes_c(p->name))) {
-            gb_check_warning(&at, "", "processors.%.*s is listed by no route", GB_SHOWN_MAX,
-                             p->name);
+            gb_check_warning(&at, GB_RULE_W5, "", "processors.%.*s is listed by no route",
+                             GB_SHOWN_MAX, p->name);
         }
     }
     gb_map_deinit(&defined);

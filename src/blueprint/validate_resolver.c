@@ -15,7 +15,8 @@ static void check_binding(struct gb_check *c, const struct gb_map *bound, const 
                           const char *binding)
 {
     if (binding == NULL || is_bound(bound, binding)) return;
-    gb_check_error(c, key, "%s \"%.*s\" not found in route bindings", key, GB_SHOWN_MAX, binding);
+    gb_check_error(c, GB_RULE_V7, key, "%s \"%.*s\" not found in route bindings", key, GB_SHOWN_MAX,
+                   binding);
 }
 
 static bool is_number(const struct gb_node *value)
@@ -70,7 +71,7 @@ static void check_rule(struct gb_check *c, const struct gb_bp_route *r, size_t i
     struct gb_check at = *c; /* positions below the rule, without a walk over all rules */
     at.entry = rule->node;
     if (rule->binding_id != NULL && !is_bound(bound, rule->binding_id)) {
-        gb_check_error(&at, "binding_id",
+        gb_check_error(&at, GB_RULE_V7, "binding_id",
                        "resolver.rules[%zu].binding_id \"%.*s\" not found in route bindings", index,
                        GB_SHOWN_MAX, rule->binding_id);
     }
@@ -80,8 +81,8 @@ static void check_rule(struct gb_check *c, const struct gb_bp_route *r, size_t i
         const char *want = wrong_value(m);
         at.entry = m->node;
         if (want == NULL) continue;
-        gb_check_error(&at, "value", "resolver.rules[%zu].match[%zu].value must be %s", index, i,
-                       want);
+        gb_check_error(&at, GB_RULE_V7, "value", "resolver.rules[%zu].match[%zu].value must be %s",
+                       index, i, want);
     }
 }
 
@@ -89,10 +90,11 @@ static void check_header_map(struct gb_check *c, const struct gb_bp_route *r)
 {
     const struct gb_bp_resolver *v = &r->resolver;
     if (v->header_key == NULL) {
-        gb_check_error(c, "resolver", "resolver.header_key is required with type header_map");
+        gb_check_error(c, GB_RULE_V7, "resolver",
+                       "resolver.header_key is required with type header_map");
     }
     if (v->header_map.count == 0) {
-        gb_check_error(c, "resolver", "resolver.header_map needs at least one entry");
+        gb_check_error(c, GB_RULE_V7, "resolver", "resolver.header_map needs at least one entry");
     }
 }
 
@@ -105,9 +107,9 @@ static void check_bindings(struct gb_check *c, const struct gb_bp_route *r,
         struct gb_check at = *c;
         at.entry = v->header_map.items[i].node;
         if (is_bound(bound, v->header_map.items[i].value)) continue;
-        gb_check_error(&at, "", "resolver.header_map.%.*s \"%.*s\" not found in route bindings",
-                       GB_SHOWN_MAX, v->header_map.items[i].key, GB_SHOWN_MAX,
-                       v->header_map.items[i].value);
+        gb_check_error(
+            &at, GB_RULE_V7, "", "resolver.header_map.%.*s \"%.*s\" not found in route bindings",
+            GB_SHOWN_MAX, v->header_map.items[i].key, GB_SHOWN_MAX, v->header_map.items[i].value);
     }
     for (size_t i = 0; i < v->rule_count; i++) check_rule(c, r, i, bound);
 }
@@ -126,6 +128,7 @@ void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r)
     gb_map_deinit(&bound);
     if (v->type.value == GB_BP_HEADER_MAP) check_header_map(c, r);
     if (v->type.value == GB_BP_RULES && v->rule_count == 0 && v->default_binding == NULL) {
-        gb_check_error(c, "resolver", "resolver needs a rule or a default_binding with type rules");
+        gb_check_error(c, GB_RULE_V7, "resolver",
+                       "resolver needs a rule or a default_binding with type rules");
     }
 }

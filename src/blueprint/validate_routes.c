@@ -9,8 +9,8 @@ static void check_repeats(struct gb_check *c, const char *key, const struct gb_b
     for (size_t i = 0; i < list->count; i++) {
         struct gb_bytes text = gb_bytes_c(list->items[i]);
         if (gb_map_has(&seen, text)) {
-            gb_check_error(c, key, "%s[%zu] \"%.*s\" is listed twice", key, i, GB_SHOWN_MAX,
-                           list->items[i]);
+            gb_check_error(c, GB_RULE_V6, key, "%s[%zu] \"%.*s\" is listed twice", key, i,
+                           GB_SHOWN_MAX, list->items[i]);
         } else if (gb_failed(gb_map_put(&seen, text, c))) {
             c->findings->failed = true;
         }
@@ -21,17 +21,18 @@ static void check_repeats(struct gb_check *c, const char *key, const struct gb_b
 static void check_references(struct gb_check *c, const struct gb_bp_route *r)
 {
     if (r->receiver_id != NULL && r->receiver == NULL) {
-        gb_check_error(c, "receiver_id", "receiver_id \"%.*s\" not found in receivers",
+        gb_check_error(c, GB_RULE_V5, "receiver_id", "receiver_id \"%.*s\" not found in receivers",
                        GB_SHOWN_MAX, r->receiver_id);
     }
     const struct gb_node *written = gb_node_get(r->node, "bindings");
     bool list = written != NULL && written->kind == GB_NODE_LIST;
     if (r->binding_ids.count == 0 && (list || written == NULL || written->kind == GB_NODE_NULL)) {
-        gb_check_error(c, "bindings", "bindings is required and needs at least one binding");
+        gb_check_error(c, GB_RULE_V6, "bindings",
+                       "bindings is required and needs at least one binding");
     }
     for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
         if (r->bindings[i] != NULL || r->binding_ids.items[i][0] == '\0') continue;
-        gb_check_error(c, "bindings", "bindings[%zu] \"%.*s\" not found in bindings", i,
+        gb_check_error(c, GB_RULE_V5, "bindings", "bindings[%zu] \"%.*s\" not found in bindings", i,
                        GB_SHOWN_MAX, r->binding_ids.items[i]);
     }
     check_repeats(c, "bindings", &r->binding_ids);
@@ -44,26 +45,26 @@ static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
     bool outbox = r->delivery_mode.value == GB_SHARED_OUTBOX;
     const struct gb_opt_word *ack = &r->policy.ack_after;
     if (outbox && !gb_has_store(c->b, GB_BP_OUTBOX)) {
-        gb_check_error(c, "delivery_mode", "shared_outbox requires stores.outbox");
+        gb_check_error(c, GB_RULE_V20, "delivery_mode", "shared_outbox requires stores.outbox");
     }
     if (outbox && ack->given && ack->value == GB_BP_ACK_TARGET_ACCEPT) {
-        gb_check_error(c, "policy.ack_after",
+        gb_check_error(c, GB_RULE_V26, "policy.ack_after",
                        "policy.ack_after: target_accept is refused with shared_outbox, which "
                        "acknowledges after outbox_persist");
     }
     if (!outbox && ack->given && ack->value == GB_BP_ACK_OUTBOX_PERSIST) {
-        gb_check_error(c, "policy.ack_after",
+        gb_check_error(c, GB_RULE_V26, "policy.ack_after",
                        "policy.ack_after: outbox_persist is refused with direct_hold, which "
                        "acknowledges after target_accept");
     }
     if (outbox) return;
     if (r->dispatch_mode.value == GB_DISPATCH_FAN_OUT) {
-        gb_check_error(c, "dispatch_mode",
+        gb_check_error(c, GB_RULE_V27, "dispatch_mode",
                        "dispatch_mode: fan_out is refused with direct_hold; use delivery_mode: "
                        "shared_outbox");
     }
     if (r->resolver.type.value == GB_BP_ALL) {
-        gb_check_error(c, "resolver.type",
+        gb_check_error(c, GB_RULE_V27, "resolver.type",
                        "resolver.type: all is refused with direct_hold; use delivery_mode: "
                        "shared_outbox");
     }
@@ -71,7 +72,7 @@ static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
         if (r->bindings[i] == NULL) continue;
         const struct gb_bp_session *s = gb_blueprint_effective_session(r, r->bindings[i]);
         if (s == NULL || s->session_mode.value != GB_BP_EXCLUSIVE) continue;
-        gb_check_error(c, "bindings",
+        gb_check_error(c, GB_RULE_V27, "bindings",
                        "bindings[%zu] \"%.*s\" runs on an exclusive session, which is refused with "
                        "direct_hold; use delivery_mode: shared_outbox",
                        i, GB_SHOWN_MAX, r->binding_ids.items[i]);
@@ -92,7 +93,7 @@ static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (actions[i].action->value != GB_ACTION_DLQ) continue;
         if (actions[i].action->given) {
-            gb_check_error(c, actions[i].key,
+            gb_check_error(c, GB_RULE_V25, actions[i].key,
                            "%s: dlq requires stores.dlq; configure it or write drop",
                            actions[i].key);
         } else {
@@ -100,7 +101,7 @@ static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
         }
     }
     if (dropped) {
-        gb_check_warning(c, "policy",
+        gb_check_warning(c, GB_RULE_W4, "policy",
                          "expired and refused messages are dropped with a metric: there is no "
                          "stores.dlq");
     }
@@ -113,7 +114,7 @@ static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
         const struct gb_bp_binding *b = r->bindings[i];
         if (b == NULL || b->sender == NULL || b->sender->transport.value != GB_BP_MQTT) continue;
         if (r->delivery_mode.value == GB_SHARED_OUTBOX && b->sender->mqtt.qos.value == 0) {
-            gb_check_error(c, "bindings",
+            gb_check_error(c, GB_RULE_P9, "bindings",
                            "bindings[%zu]: shared_outbox to an MQTT sender with qos: 0 would lose "
                            "persisted messages; set qos 1 or 2 on sender \"%.*s\"",
                            i, GB_SHOWN_MAX, b->sender_id);
@@ -124,13 +125,13 @@ static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
 static void warn_route(struct gb_check *c, const struct gb_bp_route *r)
 {
     if (r->delivery_mode.value == GB_DIRECT_HOLD && !r->policy.allow_unfenced.value) { /* W1 */
-        gb_check_warning(c, "delivery_mode",
+        gb_check_warning(c, GB_RULE_W1, "delivery_mode",
                          "direct_hold has no fencing between instances; policy.allow_unfenced: "
                          "true says that this is known");
     }
     bool single = r->dispatch_mode.value == GB_DISPATCH_SINGLE;
     if (single && r->resolver.node == NULL && r->binding_ids.count > 1) { /* W5 */
-        gb_check_warning(c, "bindings",
+        gb_check_warning(c, GB_RULE_W5, "bindings",
                          "only the first binding is used: dispatch_mode is single and there is no "
                          "resolver");
     }
@@ -143,7 +144,7 @@ static void check_single_route(struct gb_check *c, struct gb_map *seen, struct g
     struct gb_bytes id = gb_bytes_c(r->receiver_id);
     const struct gb_bp_route *other = gb_map_get(seen, id);
     if (other != NULL) {
-        gb_check_error(c, "receiver_id",
+        gb_check_error(c, GB_RULE_P12, "receiver_id",
                        "receiver \"%.*s\" already feeds route \"%.*s\"; an MQTT receiver feeds one "
                        "route, use several bindings or another session",
                        GB_SHOWN_MAX, r->receiver_id, GB_SHOWN_MAX,
@@ -176,7 +177,7 @@ static void check_agreement(struct gb_check *c, struct gb_map *seen, struct gb_b
     if (other == NULL) {
         if (gb_failed(gb_map_put(seen, id, r))) c->findings->failed = true;
     } else if (!same_lease(&other->session, &r->session, gb_is_clustered(c->b))) {
-        gb_check_error(c, "session",
+        gb_check_error(c, GB_RULE_P3, "session",
                        "session \"%.*s\": lease settings differ from those of route \"%.*s\"; all "
                        "users of a session must agree",
                        GB_SHOWN_MAX, r->session.session_id, GB_SHOWN_MAX,
@@ -187,7 +188,8 @@ static void check_agreement(struct gb_check *c, struct gb_map *seen, struct gb_b
 static void check_backoff(struct gb_check *c, const struct gb_bp_backoff *b)
 {
     if (b->max_interval.ns >= b->initial_interval.ns) return;
-    gb_check_warning(c, b->max_interval.given ? "policy.backoff.max_interval" : "policy.backoff",
+    gb_check_warning(c, GB_RULE_W5,
+                     b->max_interval.given ? "policy.backoff.max_interval" : "policy.backoff",
                      "policy.backoff.max_interval is less than policy.backoff.initial_interval and "
                      "caps it");
 }

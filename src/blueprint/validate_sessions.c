@@ -6,11 +6,11 @@ static void check_stores(struct gb_check *c, const struct gb_bp_session *s)
     bool exclusive = s->session_mode.value == GB_BP_EXCLUSIVE;
     bool topics = s->receiver != NULL && s->receiver->topic_count > 0;
     if (exclusive && s->in_use && !gb_has_store(c->b, GB_BP_LEASE)) {
-        gb_check_error(c, "session_mode",
+        gb_check_error(c, GB_RULE_V21, "session_mode",
                        "exclusive session requires stores.lease, which decides who may hold it");
     }
     if (gb_session_is_durable(s) && topics && !gb_has_store(c->b, GB_BP_SUBSCRIPTIONS)) {
-        gb_check_error(c, "session_mode",
+        gb_check_error(c, GB_RULE_V22, "session_mode",
                        "a %s session with topics requires stores.managed_subscriptions, which "
                        "remembers its filters",
                        exclusive ? "exclusive" : "persistent");
@@ -27,7 +27,7 @@ void gb_validate_sessions(struct gb_check *c)
         check_stores(c, s);
         if (s->transport.value == GB_BP_MQTT) gb_validate_mqtt_session(c, s);
         if (!s->in_use) {
-            gb_check_warning(c, "id", "no route uses this session; it is not built");
+            gb_check_warning(c, GB_RULE_W5, "id", "no route uses this session; it is not built");
         }
     }
     gb_map_deinit(&seen);

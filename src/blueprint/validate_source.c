@@ -15,7 +15,7 @@ static void check_memory(struct gb_check *c, const struct gb_bp_route *r,
     int64_t need;
     if (gb_mul_i64(packet, count, &need) && need <= budget) return;
     need = gb_mul_sat_i64(packet, count);
-    gb_check_error(c, "policy.max_in_flight",
+    gb_check_error(c, GB_RULE_P7, "policy.max_in_flight",
                    "(max_payload_bytes + %d) * (2 * receive_maximum + max_in_flight + 1) is "
                    "%" PRId64 " and must not exceed ingress_memory_budget_bytes, %" PRId64
                    "; lower the former or raise the latter",
@@ -37,7 +37,7 @@ static void check_redelivery(struct gb_check *c, const struct gb_bp_route *r)
     bool direct = r->delivery_mode.value == GB_DIRECT_HOLD;
     bool acknowledged = has_qos(r->receiver, false);
     if (direct && acknowledged && !resumes) {
-        gb_check_error(c, "receiver_id",
+        gb_check_error(c, GB_RULE_P9, "receiver_id",
                        "direct_hold with a QoS 1 or 2 topic: the source does not redeliver, since "
                        "session \"%.*s\" does not resume; use session_mode persistent or exclusive "
                        "with clean_start: false",
@@ -45,7 +45,7 @@ static void check_redelivery(struct gb_check *c, const struct gb_bp_route *r)
     }
     bool lossy = has_qos(r->receiver, true) || (acknowledged && !resumes);
     if (!lossy || r->policy.allow_retry_drop.value || gb_has_store(c->b, GB_BP_DLQ)) return;
-    gb_check_error(c, "receiver_id",
+    gb_check_error(c, GB_RULE_P9, "receiver_id",
                    "receiver \"%.*s\" cannot redeliver (%s) and there is no stores.dlq; configure "
                    "one, or accept the loss with policy.allow_retry_drop: true",
                    GB_SHOWN_MAX, r->receiver_id,
@@ -64,11 +64,12 @@ static void check_recovery(struct gb_check *c, const struct gb_bp_route *r)
     char limit[GB_DURATION_TEXT_MAX];
     gb_duration_print(sending, shown);
     gb_duration_print(activation, limit);
-    gb_check_error(
-        c, r->policy.send_retry_budget.given ? "policy.send_retry_budget" : "policy.send_timeout",
-        "policy.send_retry_budget + policy.send_timeout is %s and must not exceed %s, "
-        "the recovery deadline of session \"%.*s\"; lower them",
-        shown, limit, GB_SHOWN_MAX, r->receiver->session_id);
+    gb_check_error(c, GB_RULE_P11,
+                   r->policy.send_retry_budget.given ? "policy.send_retry_budget"
+                                                     : "policy.send_timeout",
+                   "policy.send_retry_budget + policy.send_timeout is %s and must not exceed %s, "
+                   "the recovery deadline of session \"%.*s\"; lower them",
+                   shown, limit, GB_SHOWN_MAX, r->receiver->session_id);
 }
 
 void gb_validate_route_source(struct gb_check *c, const struct gb_bp_route *r)

@@ -15,17 +15,17 @@ static void check_memory(struct gb_check *c, enum gb_bp_role role, const struct 
     char key[GB_CHECK_PATH_MAX];
     key_of(key, sizeof key, role, "");
     if (role == GB_BP_SUBSCRIPTIONS) {
-        gb_check_error(c, key,
+        gb_check_error(c, GB_RULE_V23, key,
                        "%s: type memory is refused, since the history must survive restarts; use "
                        "sqlite or dynamodb",
                        key);
     } else if (role == GB_BP_LEASE && !s->options.acknowledge_single_replica.value) {
-        gb_check_error(c, key,
+        gb_check_error(c, GB_RULE_V23, key,
                        "%s: type memory holds leases for one process only; set "
                        "options.acknowledge_single_replica: true to accept that",
                        key);
     } else if (role != GB_BP_LEASE && !s->options.acknowledge_volatile.value) {
-        gb_check_error(c, key,
+        gb_check_error(c, GB_RULE_V23, key,
                        "%s: type memory loses its messages at a restart; set "
                        "options.acknowledge_volatile: true to accept that",
                        key);
@@ -51,14 +51,16 @@ static void check_path(struct gb_check *c, enum gb_bp_role role, const char *pat
     if (path == NULL) return;
     key_of(key, sizeof key, role, ".options.path");
     if (strncmp(path, "file:", 5) == 0 || strpbrk(path, "?#") != NULL) {
-        gb_check_error(c, key, "%s \"%.*s\" must be a plain path without file:, ? and #", key,
-                       GB_SHOWN_MAX, path);
+        gb_check_error(c, GB_RULE_V23, key,
+                       "%s \"%.*s\" must be a plain path without file:, ? and #", key, GB_SHOWN_MAX,
+                       path);
     } else if (strcmp(path, ":memory:") == 0) {
         if (role == GB_BP_LEASE || role == GB_BP_SUBSCRIPTIONS) {
-            gb_check_error(c, key, "%s must name a file; :memory: does not survive a restart", key);
+            gb_check_error(c, GB_RULE_V23, key,
+                           "%s must name a file; :memory: does not survive a restart", key);
         }
     } else if (role == GB_BP_SUBSCRIPTIONS && !is_clean_absolute(path)) {
-        gb_check_error(c, key,
+        gb_check_error(c, GB_RULE_V23, key,
                        "%s \"%.*s\" must be an absolute path without \".\", \"..\" and doubled or "
                        "trailing slashes",
                        key, GB_SHOWN_MAX, path);
@@ -70,8 +72,9 @@ static void check_distributed(struct gb_check *c, enum gb_bp_role role)
 {
     char key[GB_CHECK_PATH_MAX];
     key_of(key, sizeof key, role, "");
-    gb_check_error(
-        c, key, "%s: a clustered bridge needs a distributed store here; use type: dynamodb", key);
+    gb_check_error(c, GB_RULE_C1, key,
+                   "%s: a clustered bridge needs a distributed store here; use type: dynamodb",
+                   key);
 }
 
 /* V31-V33: a written value is judged, the derived one is not. */
@@ -95,7 +98,7 @@ static void check_stale_claim(struct gb_check *c)
     gb_duration_print(stale->ns, value);
     gb_duration_print(send, limit);
     if (stale->ns <= send) {
-        gb_check_error(c, key,
+        gb_check_error(c, GB_RULE_V31, key,
                        "%s %s must be greater than the largest send_timeout of the routes, %s; a "
                        "record could be claimed again while it is being sent",
                        key, value, limit);
@@ -104,7 +107,7 @@ static void check_stale_claim(struct gb_check *c)
     int64_t batch = gb_add_sat_i64(send, c->b->bridge.max_drain_timeout.ns);
     gb_duration_print(batch, limit);
     if (stale->ns <= batch) {
-        gb_check_warning(c, key,
+        gb_check_warning(c, GB_RULE_V32, key,
                          "%s %s is not greater than send_timeout + bridge.max_drain_timeout, %s; "
                          "leave it out to have it derived",
                          key, value, limit);
@@ -113,7 +116,7 @@ static void check_stale_claim(struct gb_check *c)
     gb_duration_print(grace, limit);
     if (stale->ns <= grace || stale->ns > gb_mul_sat_i64(grace, 2)) {
         gb_check_warning(
-            c, key,
+            c, GB_RULE_V33, key,
             "%s %s should be greater than the largest step_down_grace, %s, and at most "
             "twice that",
             key, value, limit);
