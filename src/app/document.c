@@ -12,7 +12,7 @@ enum { DOCUMENT_WAIT_MS = 60000 };
 static void print_findings(const struct gb_findings *findings, const char *path)
 {
     struct gb_str text = {0};
-    gb_findings_print(findings, path, &text);
+    gb_findings_print(findings, &path, &text);
     if (text.size > 0) (void)fwrite(text.data, 1, text.size, stderr);
     gb_str_deinit(&text);
 }

@@ -107,7 +107,7 @@ static void runtime(void **state)
     struct gb_err err =
         gb_blueprint_load(gb_bytes_c(document), "doc", GB_BLUEPRINT_JSON, &findings, &blueprint);
     struct gb_str text = {0};
-    gb_findings_print(&findings, "doc", &text);
+    gb_findings_print(&findings, (const char *const[]){"doc"}, &text);
     if (gb_failed(err)) fail_msg("%s %s", err.message, text.data);
     gb_str_deinit(&text);
     gb_findings_deinit(&findings);

@@ -18,8 +18,8 @@ static void read_document(struct gb_bytes bytes, enum gb_blueprint_format format
                           struct gb_findings *findings, struct gb_blueprint *b)
 {
     const struct gb_node *root = NULL;
-    bool ok = format == GB_BLUEPRINT_JSON ? gb_document_json(bytes, b->arena, findings, &root)
-                                          : gb_document_yaml(bytes, b->arena, findings, &root);
+    bool ok = format == GB_BLUEPRINT_JSON ? gb_document_json(bytes, 0, b->arena, findings, &root)
+                                          : gb_document_yaml(bytes, 0, b->arena, findings, &root);
     if (!ok) return;
     struct gb_decode d = {.arena = b->arena, .findings = findings};
     gb_decode_document(&d, root, b);

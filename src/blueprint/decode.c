@@ -10,7 +10,7 @@ void gb_decode_error(struct gb_decode *d, enum gb_rule rule, const struct gb_nod
                      const char *format, ...)
 {
     struct gb_finding_at where = {.path = d->path, .id = d->id, .rule = rule};
-    gb_node_position(at, &where.line, &where.column);
+    gb_node_position(at, &where);
     va_list args;
     va_start(args, format);
     struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);

@@ -32,7 +32,7 @@ static void attempt(struct attempt *a, const struct gb_block *block, const char 
     assert_non_null(a->arena);
     assert_non_null(a->out);
     const struct gb_node *root = NULL;
-    assert_true(gb_document_yaml(gb_bytes_c(text), a->arena, &a->findings, &root));
+    assert_true(gb_document_yaml(gb_bytes_c(text), 0, a->arena, &a->findings, &root));
     struct gb_decode d = {.arena = a->arena, .findings = &a->findings};
     gb_decode_block(&d, block, root, a->out);
     assert_int_equal(d.key_size, 0);

@@ -50,15 +50,17 @@ const struct gb_node *gb_node_locate(const struct gb_node *from, const char *pat
     return at;
 }
 
-void gb_node_position(const struct gb_node *node, uint32_t *line, uint32_t *column)
+void gb_node_position(const struct gb_node *node, struct gb_finding_at *at)
 {
-    *line = 0;
-    *column = 0;
+    at->layer = 0;
+    at->line = 0;
+    at->column = 0;
     if (node == NULL) return;
     bool block = node->kind == GB_NODE_MAP || node->kind == GB_NODE_LIST;
     bool by_key = node->key != NULL && (block || node->kind == GB_NODE_NULL);
-    *line = by_key ? node->key_line : node->line;
-    *column = by_key ? node->key_column : node->column;
+    at->layer = node->layer;
+    at->line = by_key ? node->key_line : node->line;
+    at->column = by_key ? node->key_column : node->column;
 }
 
 const char *gb_node_kind_name(const struct gb_node *node)

@@ -33,6 +33,7 @@ struct gb_node {
     enum gb_node_kind kind;
     uint32_t line, column; /* 1-based */
     uint32_t key_line, key_column;
+    uint32_t layer;        /* document that it was written in, 0: the base (spec 01 §8.1) */
     const char *key;       /* in a map; terminated */
     const char *text;      /* of a scalar; terminated, without inner NUL */
     size_t size;           /* of the text */
@@ -41,17 +42,19 @@ struct gb_node {
     struct gb_node *next;
 };
 
-bool gb_document_yaml(struct gb_bytes bytes, struct gb_arena *arena, struct gb_findings *findings,
-                      const struct gb_node **root);
-bool gb_document_json(struct gb_bytes bytes, struct gb_arena *arena, struct gb_findings *findings,
-                      const struct gb_node **root);
+/* `layer` marks the nodes and findings. */
+bool gb_document_yaml(struct gb_bytes bytes, uint32_t layer, struct gb_arena *arena,
+                      struct gb_findings *findings, const struct gb_node **root);
+bool gb_document_json(struct gb_bytes bytes, uint32_t layer, struct gb_arena *arena,
+                      struct gb_findings *findings, const struct gb_node **root);
 
 /* NULL when the map has no such key, or the node is NULL or no map. */
 const struct gb_node *gb_node_get(const struct gb_node *map, const char *key);
 /* Follows `a.b[2].c` as far as it exists; the last node found. */
 const struct gb_node *gb_node_locate(const struct gb_node *from, const char *path);
-/* Where an editor should jump to: a block's key, a scalar itself. */
-void gb_node_position(const struct gb_node *node, uint32_t *line, uint32_t *column);
+/* Layer, line and column where an editor should jump to: a block's key, a scalar itself. NULL is
+ * the base as a whole. */
+void gb_node_position(const struct gb_node *node, struct gb_finding_at *at);
 /* "a list", "a number" ... for messages. */
 const char *gb_node_kind_name(const struct gb_node *node);
 /* Plain text that every YAML reader takes for a number. */

@@ -14,9 +14,10 @@ bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_
     va_start(args, format);
     struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
     va_end(args);
-    gb_findings_add(b->findings, GB_FINDING_ERROR,
-                    (struct gb_finding_at){.line = line, .column = column, .rule = rule}, "%s",
-                    err.message);
+    gb_findings_add(
+        b->findings, GB_FINDING_ERROR,
+        (struct gb_finding_at){.layer = b->layer, .line = line, .column = column, .rule = rule},
+        "%s", err.message);
     return false;
 }
 
@@ -50,31 +51,29 @@ static size_t valid_prefix(struct gb_bytes text)
     return good;
 }
 
-bool gb_build_check_text(struct gb_bytes *bytes, struct gb_findings *findings)
+bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes)
 {
-    struct gb_finding_at at = {.rule = GB_RULE_D1};
     if (bytes->size > GB_DOCUMENT_SIZE_MAX) {
-        gb_findings_add(findings, GB_FINDING_ERROR, at,
-                        "the document has %zu bytes; at most %d are accepted", bytes->size,
-                        GB_DOCUMENT_SIZE_MAX);
-        return false;
+        return gb_build_fail(b, GB_RULE_D1, 0, 0,
+                             "the document has %zu bytes; at most %d are accepted", bytes->size,
+                             GB_DOCUMENT_SIZE_MAX);
     }
     if (bytes->size >= 3 && memcmp(bytes->data, "\xEF\xBB\xBF", 3) == 0) {
         *bytes = gb_bytes(bytes->data + 3, bytes->size - 3);
     }
     if (gb_utf8_valid(*bytes)) return true;
     size_t good = valid_prefix(*bytes);
-    at = (struct gb_finding_at){.rule = GB_RULE_D2, .line = 1, .column = 1};
+    uint32_t line = 1;
+    uint32_t column = 1;
     for (size_t i = 0; i < good; i++) {
-        at.column++;
+        column++;
         if (bytes->data[i] == '\n') {
-            at.line++;
-            at.column = 1;
+            line++;
+            column = 1;
         }
     }
-    gb_findings_add(findings, GB_FINDING_ERROR, at,
-                    "the document is not UTF-8 here; save it in that encoding");
-    return false;
+    return gb_build_fail(b, GB_RULE_D2, line, column,
+                         "the document is not UTF-8 here; save it in that encoding");
 }
 
 bool gb_build_wants_key(const struct gb_build *b)
@@ -107,6 +106,7 @@ static struct gb_node *add(struct gb_build *b, enum gb_node_kind kind, uint32_t 
     n->kind = kind;
     n->line = line;
     n->column = column;
+    n->layer = b->layer;
     if (b->depth == 0) {
         GB_ASSERT(b->root == NULL);
         b->root = n;

@@ -11,6 +11,7 @@
 struct gb_build {
     struct gb_arena *arena;
     struct gb_findings *findings;
+    uint32_t layer; /* of all nodes and findings */
     struct gb_node *root;
     struct gb_node *open[GB_DOCUMENT_DEPTH_MAX]; /* containers */
     struct gb_node *last[GB_DOCUMENT_DEPTH_MAX]; /* their last child */
@@ -22,7 +23,7 @@ struct gb_build {
 };
 
 /* Size and encoding, for both formats; skips a byte order mark. */
-bool gb_build_check_text(struct gb_bytes *bytes, struct gb_findings *findings);
+bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes);
 __attribute__((format(printf, 5, 6))) bool gb_build_fail(struct gb_build *b, enum gb_rule rule,
                                                          uint32_t line, uint32_t column,
                                                          const char *format, ...);

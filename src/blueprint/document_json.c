@@ -58,11 +58,11 @@ static bool is_blank(struct gb_bytes text)
     return true;
 }
 
-bool gb_document_json(struct gb_bytes bytes, struct gb_arena *arena, struct gb_findings *findings,
-                      const struct gb_node **root)
+bool gb_document_json(struct gb_bytes bytes, uint32_t layer, struct gb_arena *arena,
+                      struct gb_findings *findings, const struct gb_node **root)
 {
-    if (!gb_build_check_text(&bytes, findings)) return false;
-    struct gb_build b = {.arena = arena, .findings = findings};
+    struct gb_build b = {.arena = arena, .findings = findings, .layer = layer};
+    if (!gb_build_check_text(&b, &bytes)) return false;
     if (is_blank(bytes)) { /* the empty document (spec 01 §2) */
         *root = gb_build_scalar(&b, GB_NODE_NULL, gb_bytes_c(""), 1, 1);
         return *root != NULL;

@@ -43,8 +43,8 @@ static struct result read(struct gb_bytes bytes, bool json)
 {
     struct result r = {.arena = gb_arena_new(ARENA)};
     assert_non_null(r.arena);
-    r.ok = json ? gb_document_json(bytes, r.arena, &r.findings, &r.root)
-                : gb_document_yaml(bytes, r.arena, &r.findings, &r.root);
+    r.ok = json ? gb_document_json(bytes, 0, r.arena, &r.findings, &r.root)
+                : gb_document_yaml(bytes, 0, r.arena, &r.findings, &r.root);
     assert_false(r.findings.failed);
     assert_true(r.ok == (r.root != NULL));
     if (!r.ok) assert_true(r.findings.error_count > 0);
@@ -259,11 +259,10 @@ static void nodes_are_located(void **state)
                 {"a.b[1].x", 2, 10}, {"a.b[7]", 2, 3}, {"d", 3, 4},      {"d.e", 3, 4},
                 {"z", 1, 1},         {"", 1, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint32_t line;
-        uint32_t column;
-        gb_node_position(gb_node_locate(r.root, rows[i].path), &line, &column);
-        if (line != rows[i].line || column != rows[i].column) {
-            fail_msg("%s is at %u:%u", rows[i].path, line, column);
+        struct gb_finding_at at = {0};
+        gb_node_position(gb_node_locate(r.root, rows[i].path), &at);
+        if (at.line != rows[i].line || at.column != rows[i].column) {
+            fail_msg("%s is at %u:%u", rows[i].path, at.line, at.column);
         }
     }
     assert_null(gb_node_get(r.root, "x"));

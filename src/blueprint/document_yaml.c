@@ -188,11 +188,11 @@ static bool read_events(struct reader *r)
     }
 }
 
-bool gb_document_yaml(struct gb_bytes bytes, struct gb_arena *arena, struct gb_findings *findings,
-                      const struct gb_node **root)
+bool gb_document_yaml(struct gb_bytes bytes, uint32_t layer, struct gb_arena *arena,
+                      struct gb_findings *findings, const struct gb_node **root)
 {
-    if (!gb_build_check_text(&bytes, findings)) return false;
-    struct reader r = {.build = {.arena = arena, .findings = findings}};
+    struct reader r = {.build = {.arena = arena, .findings = findings, .layer = layer}};
+    if (!gb_build_check_text(&r.build, &bytes)) return false;
     if (yaml_parser_initialize(&r.parser) == 0) {
         findings->failed = true;
         return false;

@@ -78,6 +78,7 @@ void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb
     *item = (struct gb_finding){
         .severity = severity,
         .rule = at.rule,
+        .layer = at.layer,
         .line = at.line,
         .column = at.column,
         .order = f->count,
@@ -94,6 +95,7 @@ static int compare(const void *left, const void *right)
 {
     const struct gb_finding *a = left;
     const struct gb_finding *b = right;
+    if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
     if (a->column != b->column) return a->column < b->column ? -1 : 1;
     return a->order < b->order ? -1 : a->order > b->order;
@@ -112,9 +114,10 @@ struct gb_err gb_findings_check(const struct gb_findings *f)
                   f->error_count == 1 ? "" : "s");
 }
 
-void gb_finding_print(const struct gb_finding *finding, const char *file_name, struct gb_str *out)
+void gb_finding_print(const struct gb_finding *finding, const char *const *names,
+                      struct gb_str *out)
 {
-    gb_str_append_c(out, file_name);
+    gb_str_append_c(out, names[finding->layer]);
     if (finding->line > 0) gb_str_appendf(out, ":%u:%u", finding->line, finding->column);
     gb_str_append_c(out, finding->severity == GB_FINDING_ERROR ? ": error: " : ": warning: ");
     if (finding->path[0] != '\0') {
@@ -126,15 +129,15 @@ void gb_finding_print(const struct gb_finding *finding, const char *file_name, s
     if (finding->rule != GB_RULE_NONE) gb_str_appendf(out, " [%s]", gb_rule_name(finding->rule));
 }
 
-void gb_findings_print(const struct gb_findings *f, const char *file_name, struct gb_str *out)
+void gb_findings_print(const struct gb_findings *f, const char *const *names, struct gb_str *out)
 {
     GB_ASSERT(!f->failed);
     for (size_t i = 0; i < f->count; i++) {
-        gb_finding_print(&f->items[i], file_name, out);
+        gb_finding_print(&f->items[i], names, out);
         gb_str_append_char(out, '\n');
     }
     size_t all = f->error_count + f->warning_count;
     if (all > f->count) {
-        gb_str_appendf(out, "%s: %zu further findings are not shown\n", file_name, all - f->count);
+        gb_str_appendf(out, "%s: %zu further findings are not shown\n", names[0], all - f->count);
     }
 }

@@ -20,6 +20,7 @@ enum { GB_FINDINGS_MAX = 200 };
 struct gb_finding {
     enum gb_severity severity;
     enum gb_rule rule;
+    uint32_t layer;        /* which document it is about, 0: the base (spec 01 §8.1) */
     uint32_t line, column; /* 1-based; 0: the document as a whole */
     size_t order;          /* private: of adding, keeps the sort stable */
     char *path; /* entry such as routes[0]; "" for the whole document and single blocks */
@@ -36,7 +37,7 @@ struct gb_findings {
 
 /* Where a finding is. */
 struct gb_finding_at {
-    uint32_t line, column;
+    uint32_t layer, line, column;
     const char *path, *id; /* NULL is "" */
     enum gb_rule rule;
 };
@@ -46,14 +47,15 @@ __attribute__((format(printf, 4, 5))) void gb_findings_add(struct gb_findings *f
                                                            enum gb_severity severity,
                                                            struct gb_finding_at at,
                                                            const char *format, ...);
-/* By line, then column, then order of adding. */
+/* By layer, then line, then column, then order of adding. */
 void gb_findings_sort(struct gb_findings *f);
 /* GB_UNAVAILABLE when memory ran out; else GB_INVALID_CONFIG with the count of errors; else OK. */
 struct gb_err gb_findings_check(const struct gb_findings *f);
 /* FILE:LINE:COLUMN: error: <path> (<id>): <text> [<rule>], without a newline; parts that are not
- * known are left out. */
-void gb_finding_print(const struct gb_finding *finding, const char *file_name, struct gb_str *out);
+ * known are left out. `names` has a file for every layer. */
+void gb_finding_print(const struct gb_finding *finding, const char *const *names,
+                      struct gb_str *out);
 /* One line per finding, and one for those not kept. */
-void gb_findings_print(const struct gb_findings *f, const char *file_name, struct gb_str *out);
+void gb_findings_print(const struct gb_findings *f, const char *const *names, struct gb_str *out);
 
 #endif

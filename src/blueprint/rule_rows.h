@@ -51,7 +51,7 @@ static inline char *findings_of(const char *text, enum gb_blueprint_format forma
     assert_int_equal(b == NULL, gb_failed(*err));
     if (b != NULL) *err = gb_blueprint_supported(b, &findings);
     gb_str_append_c(&s, "");
-    gb_findings_print(&findings, "doc", &s);
+    gb_findings_print(&findings, (const char *const[]){"doc"}, &s);
     assert_int_equal(gb_failed(*err), findings.error_count > 0);
     for (size_t i = 1; i < findings.count; i++) {
         assert_true(findings.items[i - 1].line <= findings.items[i].line);

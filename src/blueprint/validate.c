@@ -23,7 +23,7 @@ static void add(struct gb_check *c, enum gb_severity severity, enum gb_rule rule
                 const char *format, va_list args)
 {
     struct gb_finding_at at = {.path = c->path, .id = c->id, .rule = rule};
-    gb_node_position(gb_node_locate(c->entry, key), &at.line, &at.column);
+    gb_node_position(gb_node_locate(c->entry, key), &at);
     struct gb_err text = gb_err_v(GB_INVALID_CONFIG, format, args);
     gb_findings_add(c->findings, severity, at, "%s", text.message);
 }

@@ -25,7 +25,7 @@ static void check_findings(const struct gb_findings *f, struct gb_err err)
         GB_ASSERT(gb_utf8_safe(gb_bytes_c(f->items[i].id)));
     }
     struct gb_str text = {0};
-    gb_findings_print(f, "doc", &text);
+    gb_findings_print(f, (const char *const[]){"doc"}, &text);
     GB_ASSERT(!text.failed);
     GB_ASSERT(f->count == 0 || gb_utf8_valid(gb_str_bytes(&text)));
     gb_str_deinit(&text);
