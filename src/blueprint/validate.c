@@ -75,6 +75,7 @@ void gb_validate(struct gb_check *c)
     gb_validate_senders(c);
     gb_validate_bindings(c);
     gb_validate_routes(c);
+    gb_validate_leases(c);
     gb_validate_processors(c);
     gb_validate_http(c);
 }

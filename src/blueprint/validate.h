@@ -46,6 +46,8 @@ void gb_validate_routes(struct gb_check *c);
 void gb_validate_route_source(struct gb_check *c, const struct gb_bp_route *r); /* P7, P9, P11 */
 void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r);
 void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r);
+void gb_validate_lease(struct gb_check *c, const struct gb_bp_route_session *s);
+void gb_validate_leases(struct gb_check *c); /* across routes, after them */
 void gb_validate_http(struct gb_check *c);
 void gb_validate_processors(struct gb_check *c);
 /* All of the above, in document order of the sections. */

@@ -1,5 +1,4 @@
 #include "base/map.h"
-#include "blueprint/cadence.h"
 #include "blueprint/validate.h"
 
 /* Each text of a list once; `what` names it. */
@@ -154,37 +153,6 @@ static void check_single_route(struct gb_check *c, struct gb_map *seen, struct g
     }
 }
 
-static bool same_lease(const struct gb_bp_route_session *a, const struct gb_bp_route_session *b,
-                       bool clustered)
-{
-    struct gb_cadence x = gb_blueprint_cadence(a, clustered);
-    struct gb_cadence y = gb_blueprint_cadence(b, clustered);
-    return x.ttl_ns == y.ttl_ns && x.renew_ns == y.renew_ns && x.jitter_ns == y.jitter_ns &&
-           x.call_ns == y.call_ns && x.poll_ns == y.poll_ns && x.grace_ns == y.grace_ns &&
-           x.fails == y.fails && a->failover_slo.ns == b->failover_slo.ns &&
-           a->startup_allowance.ns == b->startup_allowance.ns &&
-           a->broker_health_step_down.given == b->broker_health_step_down.given &&
-           a->broker_health_step_down.ns == b->broker_health_step_down.ns &&
-           a->connect_after_lease.value == b->connect_after_lease.value;
-}
-
-/* P3: a session has one lease, so all its users must agree. */
-static void check_agreement(struct gb_check *c, struct gb_map *seen, struct gb_bp_route *r)
-{
-    if (r->session.session == NULL) return;
-    struct gb_bytes id = gb_bytes_c(r->session.session_id);
-    const struct gb_bp_route *other = gb_map_get(seen, id);
-    if (other == NULL) {
-        if (gb_failed(gb_map_put(seen, id, r))) c->findings->failed = true;
-    } else if (!same_lease(&other->session, &r->session, gb_is_clustered(c->b))) {
-        gb_check_error(c, GB_RULE_P3, "session",
-                       "session \"%.*s\": lease settings differ from those of route \"%.*s\"; all "
-                       "users of a session must agree",
-                       GB_SHOWN_MAX, r->session.session_id, GB_SHOWN_MAX,
-                       other->id == NULL ? "" : other->id);
-    }
-}
-
 static void check_backoff(struct gb_check *c, const struct gb_bp_backoff *b)
 {
     if (b->max_interval.ns >= b->initial_interval.ns) return;
@@ -198,7 +166,6 @@ void gb_validate_routes(struct gb_check *c)
 {
     struct gb_map ids = {0};
     struct gb_map receivers = {0};
-    struct gb_map sessions = {0};
     for (size_t i = 0; i < c->b->route_count; i++) {
         struct gb_bp_route *r = &c->b->routes[i];
         gb_check_enter(c, "routes", i, r->id, r->node);
@@ -212,11 +179,9 @@ void gb_validate_routes(struct gb_check *c)
         gb_validate_route_session(c, r);
         gb_validate_route_source(c, r);
         check_single_route(c, &receivers, r);
-        check_agreement(c, &sessions, r);
         warn_route(c, r);
     }
     gb_map_deinit(&ids);
     gb_map_deinit(&receivers);
-    gb_map_deinit(&sessions);
     gb_check_leave(c);
 }
