@@ -209,28 +209,53 @@ static void memory_database_for_tests(void **state)
     close_store();
 }
 
+/* A pool of its own: one in the parent's would join. */
+static int child_opens(const char *path, const char *want)
+{
+    struct sqlite_file own = file;
+    sqlite_file_pool(&own, &backend.driver);
+    struct gb_sqlite_outbox_cfg cfg = {.path = path};
+    struct gb_outbox *o = NULL;
+    struct gb_err err = gb_sqlite_outbox_new(own.pool, &cfg, &o);
+    bool right = err.code == GB_UNAVAILABLE && strstr(err.message, "in use by another") != NULL &&
+                 strstr(err.message, want) != NULL;
+    return right ? 0 : 1;
+}
+
+static void check_refused_in_child(const char *path, const char *want)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(child_opens(path, want));
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void another_process_is_refused(void **state)
 {
     (void)state;
     open_store();
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) { /* a pool of its own would join; the lock alone is what it meets */
-        struct sqlite_file own = file;
-        sqlite_file_pool(&own, &backend.driver);
-        struct gb_sqlite_outbox_cfg cfg = {.path = own.path};
-        struct gb_outbox *o = NULL;
-        struct gb_err err = gb_sqlite_outbox_new(own.pool, &cfg, &o);
-        char pid[32];
-        (void)snprintf(pid, sizeof pid, "pid %ld", (long)getppid());
-        bool right = err.code == GB_UNAVAILABLE &&
-                     strstr(err.message, "in use by another process") != NULL &&
-                     strstr(err.message, pid) != NULL;
-        _exit(right ? 0 : 1);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    char pid[32];
+    (void)snprintf(pid, sizeof pid, "pid %ld", (long)getpid());
+    check_refused_in_child(file.path, pid);
+    close_store();
+}
+
+/* The lock beside the file is for people; the one on the file itself can't be got round. */
+static void no_other_name_and_no_deleted_lock_lets_a_process_in(void **state)
+{
+    (void)state;
+    open_store();
+    char other[sizeof file.path + 16];
+    (void)snprintf(other, sizeof other, "%s.other", file.path);
+    assert_int_equal(link(file.path, other), 0);
+    check_refused_in_child(other, "under another name");
+    char lock[sizeof file.path + 16];
+    (void)snprintf(lock, sizeof lock, "%s.lock", file.path);
+    assert_int_equal(unlink(lock), 0);
+    check_refused_in_child(file.path, "one process and one name");
+    assert_int_equal(unlink(other), 0);
     close_store();
 }
 
@@ -613,6 +638,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK(check_05_31_kill_after_persist), /* first: it forks */
         CHECK(another_process_is_refused),
+        CHECK(no_other_name_and_no_deleted_lock_lets_a_process_in),
         CHECK(check_05_31_settings),
         CHECK(what_is_no_database_is_left_alone),
         CHECK(paths_that_cannot_be),

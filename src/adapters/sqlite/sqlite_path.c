@@ -216,6 +216,14 @@ static struct gb_err take_lock(const char *path, bool strict, int *out)
     return gb_ok();
 }
 
+static struct gb_err held_elsewhere(const char *path)
+{
+    return gb_err(GB_UNAVAILABLE,
+                  "sqlite path %s is in use by another process, or under another name of the file; "
+                  "one process and one name at a time",
+                  path);
+}
+
 struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sqlite_file *out)
 {
     struct gb_sqlite_file file = {0};
@@ -239,13 +247,13 @@ struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sq
         return refused(path, "must be a regular file, not a directory, symbolic link or device");
     err = take_lock(path, strict, &file.lock_fd);
     if (gb_failed(err)) return err;
-    int fd = -1;
-    err = open_file(path, path, strict, &fd);
+    err = open_file(path, path, strict, &file.database_fd);
+    if (!gb_failed(err) && flock(file.database_fd, LOCK_EX | LOCK_NB) != 0)
+        err = errno == EWOULDBLOCK ? held_elsewhere(path) : failed_call(path, "flock", errno);
     if (gb_failed(err)) {
         gb_sqlite_file_release(&file);
         return err;
     }
-    (void)close(fd); /* nothing was written; closed before SQLite locks it, as POSIX locks demand */
     *out = file;
     return err;
 }
@@ -267,7 +275,8 @@ struct gb_err gb_sqlite_file_recheck(const char *path, const struct gb_sqlite_fi
 
 void gb_sqlite_file_release(struct gb_sqlite_file *file)
 {
-    if (file->lock_fd > 0) (void)close(file->lock_fd); /* gives the lock back */
+    if (file->database_fd > 0) (void)close(file->database_fd); /* gives the lock back */
+    if (file->lock_fd > 0) (void)close(file->lock_fd);
     *file = (struct gb_sqlite_file){0};
 }
 

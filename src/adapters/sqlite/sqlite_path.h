@@ -18,12 +18,15 @@
  * Errors: GB_INVALID_CONFIG naming the path, what was found and what is required; GB_UNAVAILABLE
  *         when the file system fails or another process holds the lock. */
 struct gb_sqlite_file {
-    int lock_fd; /* > 0 while locked */
+    int lock_fd, database_fd; /* > 0 while locked */
     dev_t parent_device;
     ino_t parent_inode;
 };
 
-/* Checks the path, creates the database file when it is missing and takes `<path>.lock`. */
+/* Checks the path, creates the database file when it is missing and takes two locks: `<path>.lock`,
+ * and the database file itself, which is the same under every name and whatever became of the
+ * first. Release after SQLite has closed the file: a descriptor closed earlier would take SQLite's
+ * own locks with it, as POSIX locks go. */
 struct gb_err gb_sqlite_file_acquire(const char *path, bool strict, struct gb_sqlite_file *out);
 /* The strict rules for files that are open; and, `file` given, the parent is still the one that was
  * checked. */
