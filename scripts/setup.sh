@@ -67,3 +67,4 @@ command -v dpkg-query >/dev/null || die "this script installs Debian packages; e
 mapfile -t missing < <(missing_packages)
 [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
 [[ $purpose == build ]] || make_venv
+case $purpose in check | bench) scripts/emulators.sh ;; esac
