@@ -1,8 +1,15 @@
 #include "base/json_write.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/assert.h"
 #include "base/digest.h"
 #include "base/json_scan.h"
+
+enum { DOUBLE_TEXT_MAX = 32 };
 
 void gb_json_w_init(struct gb_json_writer *w, struct gb_str *out)
 {
@@ -120,6 +127,56 @@ void gb_json_w_u64(struct gb_json_writer *w, uint64_t value)
 {
     begin_value(w);
     gb_str_append_u64(w->out, value);
+}
+
+/* The digits without point, and the place of the point: 0.<digits> * 10^point. */
+static size_t shortest_digits(double value, char digits[DOUBLE_TEXT_MAX], int *point)
+{
+    char text[DOUBLE_TEXT_MAX];
+    /* 15 digits survive a normal double, so fewer are these without their trailing zeros. */
+    int precision = isnormal(value) ? DBL_DIG : 1;
+    do {
+        (void)snprintf(text, sizeof text, "%.*e", precision - 1, value);
+    } while (strtod(text, NULL) != value && precision++ < DBL_DECIMAL_DIG);
+    size_t size = 0;
+    const char *p = text;
+    for (; *p != 'e'; p++) {
+        if (*p >= '0' && *p <= '9') digits[size++] = *p;
+    }
+    while (size > 1 && digits[size - 1] == '0') size--;
+    *point = (int)strtol(p + 1, NULL, 10) + 1;
+    return size;
+}
+
+void gb_json_w_double(struct gb_json_writer *w, double value)
+{
+    enum { PLAIN_MAX = 21, ZEROS_MAX = 6 }; /* digits before the point, zeros behind it */
+    static const char zeros[] = "000000000000000000000";
+    char digits[DOUBLE_TEXT_MAX] = "0";
+    int point;
+    GB_ASSERT(isfinite(value));
+    begin_value(w);
+    if (signbit(value) && value != 0) gb_str_append_char(w->out, '-');
+    size_t size = shortest_digits(fabs(value), digits, &point);
+    if (value == 0) {
+        gb_str_append_char(w->out, '0');
+    } else if (point > PLAIN_MAX || point <= -ZEROS_MAX) {
+        gb_str_append_char(w->out, digits[0]);
+        if (size > 1) gb_str_append_char(w->out, '.');
+        gb_str_append(w->out, gb_bytes(digits + 1, size - 1));
+        gb_str_append_c(w->out, point > 0 ? "e+" : "e");
+        gb_str_append_i64(w->out, point - 1);
+    } else if (point <= 0) {
+        gb_str_append_c(w->out, "0.");
+        gb_str_append(w->out, gb_bytes(zeros, (size_t)-point));
+        gb_str_append(w->out, gb_bytes(digits, size));
+    } else {
+        size_t whole = (size_t)point < size ? (size_t)point : size;
+        gb_str_append(w->out, gb_bytes(digits, whole));
+        gb_str_append(w->out, gb_bytes(zeros, (size_t)point - whole));
+        if (whole < size) gb_str_append_char(w->out, '.');
+        gb_str_append(w->out, gb_bytes(digits + whole, size - whole));
+    }
 }
 
 void gb_json_w_bool(struct gb_json_writer *w, bool value)

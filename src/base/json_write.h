@@ -25,6 +25,9 @@ void gb_json_w_string(struct gb_json_writer *w, struct gb_bytes text);
 void gb_json_w_string_c(struct gb_json_writer *w, const char *text);
 void gb_json_w_i64(struct gb_json_writer *w, int64_t value);
 void gb_json_w_u64(struct gb_json_writer *w, uint64_t value);
+/* Finite. The shortest digits that read back as the same double, as ECMAScript prints them: 1, 0.1,
+ * 1e+21, 1e-7; zero has no sign. */
+void gb_json_w_double(struct gb_json_writer *w, double value);
 void gb_json_w_bool(struct gb_json_writer *w, bool value);
 void gb_json_w_null(struct gb_json_writer *w);
 void gb_json_w_raw(struct gb_json_writer *w, struct gb_bytes json); /* one finished value */

@@ -53,35 +53,6 @@ void gb_decode_leave(struct gb_decode *d)
     gb_decode_pop(d, 0);
 }
 
-static bool same_letter(char a, char b)
-{
-    if (a >= 'A' && a <= 'Z') a = (char)(a - 'A' + 'a');
-    return a == b;
-}
-
-/* maxPayloadBytes is also max_payload_bytes. */
-static bool is_snake_of(const char *camel, const char *key)
-{
-    for (; *camel != '\0'; camel++, key++) {
-        if (*camel >= 'A' && *camel <= 'Z') {
-            if (*key != '_') return false;
-            key++;
-        }
-        if (!same_letter(*camel, *key)) return false;
-    }
-    return *key == '\0';
-}
-
-static const struct gb_field *field_of(const struct gb_block *block, const char *key)
-{
-    for (size_t i = 0; i < block->count; i++) {
-        const struct gb_field *f = &block->fields[i];
-        if (strcmp(f->key, key) == 0) return f;
-        if (block->camel && is_snake_of(f->key, key)) return f;
-    }
-    return NULL;
-}
-
 static void put_default(const struct gb_field *f, unsigned char *at)
 {
     switch (f->type) {
@@ -189,7 +160,7 @@ static void decode_keys(struct gb_decode *d, const struct gb_block *block,
                         const struct gb_node *node, unsigned char *out)
 {
     for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
-        const struct gb_field *f = field_of(block, n->key);
+        const struct gb_field *f = gb_schema_field(block, n->key);
         size_t before = gb_decode_push(d, n->key);
         if (f != NULL) {
             decode_field(d, f, n, out);

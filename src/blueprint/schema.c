@@ -70,7 +70,7 @@ static const struct gb_block forwarder = {"forwarder", sizeof(struct gb_bp_forwa
 static const struct gb_field cluster_fields[] = {
     {"endpoints", GB_FIELD_TEXT_MAP, 0, AT(endpoints)},
     {"rollout", GB_FIELD_WORD, 0, AT(rollout), .words = rollouts},
-    {"members", GB_FIELD_TEXTS, 0, AT(members)},
+    {"members", GB_FIELD_TEXTS, GB_FIELD_SET, AT(members)},
     {"confirm_window", GB_FIELD_DURATION, 0, AT(confirm_window), .max = GB_FOREVER},
     {"locator", GB_FIELD_BLOCK, 0, AT(locator), .block = &locator},
     {"forwarder", GB_FIELD_BLOCK, 0, AT(forwarder), .block = &forwarder},
@@ -84,10 +84,10 @@ static const struct gb_field bridge_fields[] = {
     {"id", GB_FIELD_TEXT, 0, AT(id)}, /* its absence is V1, also for the empty document */
     {"instance_id", GB_FIELD_TEXT, 0, AT(instance_id)},
     {"deployment_mode", GB_FIELD_WORD, 0, AT(deployment_mode), .words = modes},
-    {"shutdown_timeout", GB_FIELD_DURATION, 0, AT(shutdown_timeout), .min = 1, .max = GB_FOREVER,
-     .def = 30 * GB_SEC},
-    {"drain_timeout", GB_FIELD_DURATION, 0, AT(drain_timeout), .min = 1, .max = GB_FOREVER,
-     .def = 30 * GB_SEC},
+    {"shutdown_timeout", GB_FIELD_DURATION, GB_FIELD_FILLED, AT(shutdown_timeout), .min = 1,
+     .max = GB_FOREVER, .def = 30 * GB_SEC},
+    {"drain_timeout", GB_FIELD_DURATION, GB_FIELD_FILLED, AT(drain_timeout), .min = 1,
+     .max = GB_FOREVER, .def = 30 * GB_SEC},
     {"per_record_drain_timeout", GB_FIELD_DURATION, 0, AT(per_record_drain_timeout), .min = 1,
      .max = GB_FOREVER, .def = 3 * GB_SEC},
     {"max_drain_timeout", GB_FIELD_DURATION, 0, AT(max_drain_timeout), .min = 1, .max = GB_FOREVER,
@@ -115,12 +115,12 @@ static const struct gb_block watch = {"config_watch", sizeof(struct gb_bp_config
 #define GB_STRUCT gb_bp_store
 static const struct gb_field store_fields[] = {
     {"type", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(type), .words = store_types},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_store},
 };
 /* Only the DLQ knows the window: on other roles the key is an error (spec 01 §3.3). */
 static const struct gb_field dlq_fields[] = {
     {"type", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(type), .words = store_types},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_store},
     {"auto_redrive_window", GB_FIELD_DURATION, 0, AT(auto_redrive_window), .max = GB_FOREVER,
      .def = 24 * GB_HOUR},
 };
@@ -152,9 +152,10 @@ const char *gb_schema_role_name(enum gb_bp_role role)
 #define GB_STRUCT gb_bp_session
 static const struct gb_field session_fields[] = {
     {"id", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(id)},
-    {"transport", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(transport), .words = session_kinds},
+    {"transport", GB_FIELD_WORD, GB_FIELD_REQUIRED | GB_FIELD_KIND, AT(transport),
+     .words = session_kinds},
     {"session_mode", GB_FIELD_WORD, 0, AT(session_mode), .words = session_modes},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_session},
 };
 #undef GB_STRUCT
 static const struct gb_block session = {"session", sizeof(struct gb_bp_session),
@@ -164,7 +165,7 @@ static const struct gb_block session = {"session", sizeof(struct gb_bp_session),
 static const struct gb_field topic_fields[] = {
     {"topic", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(topic)},
     {"qos", GB_FIELD_INT, 0, AT(qos), .max = 2},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_topic},
 };
 #undef GB_STRUCT
 static const struct gb_block topic = {"topic", sizeof(struct gb_bp_topic), GB_FIELDS(topic_fields)};
@@ -172,11 +173,11 @@ static const struct gb_block topic = {"topic", sizeof(struct gb_bp_topic), GB_FI
 #define GB_STRUCT gb_bp_receiver
 static const struct gb_field receiver_fields[] = {
     {"id", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(id)},
-    {"transport", GB_FIELD_WORD, 0, AT(transport), .words = gb_schema_kinds},
+    {"transport", GB_FIELD_WORD, GB_FIELD_KIND, AT(transport), .words = gb_schema_kinds},
     {"session_id", GB_FIELD_TEXT, 0, AT(session_id)},
     {"topics", GB_FIELD_BLOCKS, 0, AT(topics),
      .count_offset = offsetof(struct gb_bp_receiver, topic_count), .block = &topic},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_receiver},
 };
 #undef GB_STRUCT
 static const struct gb_block receiver = {"receiver", sizeof(struct gb_bp_receiver),
@@ -185,9 +186,9 @@ static const struct gb_block receiver = {"receiver", sizeof(struct gb_bp_receive
 #define GB_STRUCT gb_bp_sender
 static const struct gb_field sender_fields[] = {
     {"id", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(id)},
-    {"transport", GB_FIELD_WORD, 0, AT(transport), .words = gb_schema_kinds},
+    {"transport", GB_FIELD_WORD, GB_FIELD_KIND, AT(transport), .words = gb_schema_kinds},
     {"session_id", GB_FIELD_TEXT, 0, AT(session_id)},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_sender},
 };
 #undef GB_STRUCT
 static const struct gb_block sender = {"sender", sizeof(struct gb_bp_sender),
@@ -199,7 +200,7 @@ static const struct gb_field binding_fields[] = {
     {"sender_id", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(sender_id)},
     {"session_id", GB_FIELD_TEXT, 0, AT(session_id)},
     {"address", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(address)},
-    {"options", GB_FIELD_RAW, 0, AT(raw)},
+    {"options", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_options_of_binding},
 };
 #undef GB_STRUCT
 static const struct gb_block binding = {"binding", sizeof(struct gb_bp_binding),
@@ -208,7 +209,7 @@ static const struct gb_block binding = {"binding", sizeof(struct gb_bp_binding),
 #define GB_STRUCT gb_bp_processor
 static const struct gb_field processor_fields[] = {
     {"type", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(type), .words = processor_types},
-    {"config", GB_FIELD_RAW, 0, AT(raw)},
+    {"config", GB_FIELD_RAW, 0, AT(raw), .options_of = gb_schema_config_of_processor},
 };
 #undef GB_STRUCT
 static const struct gb_block processor = {"processor", sizeof(struct gb_bp_processor),
@@ -235,7 +236,7 @@ static const struct gb_block http = {"http", sizeof(struct gb_bp_http), GB_FIELD
             .count_offset = offsetof(struct gb_blueprint, one##_count), .block = &(table)          \
     }
 static const struct gb_field root_fields[] = {
-    {"version", GB_FIELD_INT, 0, AT(version), .max = GB_FOREVER},
+    {"version", GB_FIELD_INT, GB_FIELD_NO_CONTENT, AT(version), .max = GB_FOREVER},
     {"bridge", GB_FIELD_BLOCK, 0, AT(bridge), .block = &bridge},
     {"config_watch", GB_FIELD_BLOCK, 0, AT(config_watch), .block = &watch},
     {"stores", GB_FIELD_BLOCK, 0, AT(stores_node), .block = &stores},

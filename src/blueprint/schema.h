@@ -33,6 +33,12 @@ enum {
     GB_FIELD_SECTION = 16,     /* entries are named sections[i] (id) in findings */
     GB_FIELD_ANY_CASE = 32,    /* words */
     GB_FIELD_COMMAS = 64,      /* texts: one text with commas is accepted (options only) */
+    /* For the normal form (spec 01 §9.1). */
+    GB_FIELD_KIND = 128,       /* a word whose aliases equal their kind */
+    GB_FIELD_NO_CONTENT = 256, /* not part of it */
+    GB_FIELD_FILLED = 512,     /* a duration whose absence equals its default */
+    GB_FIELD_SET = 1024,       /* texts whose order and repeats mean nothing */
+    GB_FIELD_CONDITION = 2048, /* raw: the value of a condition */
 };
 
 struct gb_word {
@@ -53,6 +59,8 @@ struct gb_field {
     const char *text_def;
     const struct gb_word *words; /* ends with a NULL name */
     const struct gb_block *block;
+    /* Raw: the table that reads it, from the decoded entry; NULL: none does. */
+    const struct gb_block *(*options_of)(const void *entry);
 };
 
 struct gb_block {
@@ -71,6 +79,8 @@ extern const struct gb_word gb_schema_kinds[];
 const struct gb_block *gb_schema_store_options(enum gb_bp_role role, enum gb_bp_store_type type);
 const char *gb_schema_role_name(enum gb_bp_role role);
 const struct gb_block *gb_schema_processor_config(enum gb_bp_processor_type type);
+/* NULL: the block has no such key. Where the block is `camel`, either spelling finds it. */
+const struct gb_field *gb_schema_field(const struct gb_block *block, const char *key);
 /* The name of a word's value; the first of several. */
 const char *gb_schema_word_name(const struct gb_word *words, int value);
 
@@ -83,6 +93,15 @@ extern const struct gb_block gb_schema_sqs_receiver;
 extern const struct gb_block gb_schema_sqs_sender;
 extern const struct gb_block gb_schema_http_receiver;
 extern const struct gb_block gb_schema_http_sender;
+
+/* For `options_of`. */
+const struct gb_block *gb_schema_options_of_store(const void *entry);
+const struct gb_block *gb_schema_options_of_session(const void *entry);
+const struct gb_block *gb_schema_options_of_topic(const void *entry);
+const struct gb_block *gb_schema_options_of_receiver(const void *entry);
+const struct gb_block *gb_schema_options_of_sender(const void *entry);
+const struct gb_block *gb_schema_options_of_binding(const void *entry);
+const struct gb_block *gb_schema_config_of_processor(const void *entry);
 
 /* Shared by the tables. */
 extern const struct gb_block gb_schema_telemetry;

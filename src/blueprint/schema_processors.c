@@ -78,7 +78,7 @@ static const struct gb_word transforms[] = {
 static const struct gb_field condition_fields[] = {
     {"field", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(field)},
     {"operator", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(op), .words = filter_operators},
-    {"value", GB_FIELD_RAW, 0, AT(value)},
+    {"value", GB_FIELD_RAW, GB_FIELD_CONDITION, AT(value)},
 };
 #undef GB_STRUCT
 static const struct gb_block condition = {"condition", sizeof(struct condition),

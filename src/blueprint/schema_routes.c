@@ -74,7 +74,7 @@ static const struct gb_block policy = {"policy", sizeof(struct gb_bp_policy),
 static const struct gb_field condition_fields[] = {
     {"field", GB_FIELD_TEXT, GB_FIELD_REQUIRED, AT(field)},
     {"operator", GB_FIELD_WORD, GB_FIELD_REQUIRED, AT(op), .words = operators},
-    {"value", GB_FIELD_RAW, 0, AT(value)},
+    {"value", GB_FIELD_RAW, GB_FIELD_CONDITION, AT(value)},
 };
 #undef GB_STRUCT
 static const struct gb_block condition = {"condition", sizeof(struct gb_bp_condition),
