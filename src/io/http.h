@@ -32,7 +32,11 @@ struct gb_http_request {
     const char *ca_file;        /* NULL = the client's trust */
     const char *const
         *want_headers; /* names of answer headers to keep, lower case; NULL-terminated */
+    /* Not sent a second time by itself: else a kept connection that dies without an answer is
+     * replaced, although the peer may have got the request. */
+    bool send_once;
     /* out */
+    uint32_t sends; /* how often it went to a connection; 0 = the peer never saw it */
     int status;
     struct gb_str answer;
     struct gb_str answer_headers; /* "name: value\n" for each wanted one, lower-case names */

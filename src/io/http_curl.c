@@ -277,6 +277,7 @@ static void request(struct gb_http *http, struct gb_http_request *q, gb_done_fn 
     struct http_curl *h = GB_CONTAINER_OF(http, struct http_curl, http);
     struct gb_transfer *t = NULL;
     gb_op_start(&q->op, h->reactor, done, arg, cancel, NULL);
+    q->sends = 0;
     struct gb_err err = take_transfer(h, &t);
     if (gb_failed(err)) {
         gb_op_finish(&q->op, err);

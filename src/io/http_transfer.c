@@ -102,6 +102,21 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
     return q->answer_headers.failed ? 0 : bytes;
 }
 
+/* Before the request goes to a connection, new or kept, and again when libcurl repeats it because
+ * a kept one was dead. */
+static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
+{
+    struct gb_transfer *t = arg;
+    struct gb_http_request *q = t->request;
+    (void)remote_ip;
+    (void)local_ip;
+    (void)remote_port;
+    (void)local_port;
+    if (q->sends > 0 && q->send_once) return CURL_PREREQFUNC_ABORT;
+    q->sends++;
+    return CURL_PREREQFUNC_OK;
+}
+
 /* --- settings --- */
 
 /* libcurl's setopt is variadic; these check the types and collect the first failure. */
@@ -124,6 +139,8 @@ static CURLcode set_functions(struct gb_transfer *t, const struct gb_transfer_cf
     if (rc == CURLE_OK) {
         rc = curl_easy_setopt(t->easy, CURLOPT_CLOSESOCKETFUNCTION, cfg->close_socket);
     }
+    if (rc == CURLE_OK) rc = curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_send);
+    set_pointer(&rc, t->easy, CURLOPT_PREREQDATA, t);
     set_pointer(&rc, t->easy, CURLOPT_WRITEDATA, t);
     set_pointer(&rc, t->easy, CURLOPT_HEADERDATA, t);
     set_pointer(&rc, t->easy, CURLOPT_PRIVATE, t);

@@ -90,6 +90,8 @@ static bool answer_one(struct gb_peer_conn *c, const struct http_head *h, struct
         static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this";
         (void)gb_peer_write(c, half, sizeof half - 1);
         return false;
+    } else if (strncmp(path, "/mute", 5) == 0) {
+        return false; /* took the request and closes without a word */
     } else if (strncmp(path, "/reset", 6) == 0) {
         gb_peer_reset(c);
         return false;
@@ -311,6 +313,41 @@ static void connection_that_the_peer_closed_is_replaced(void **state)
     assert_int_equal(gb_peer_accepted(f.peer), 50);
 }
 
+/* The caller must know how often the peer may have seen a request. */
+static void sends_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool kept, once;
+        uint32_t sends;
+    } rows[] = {
+        {"/echo", false, false, 1}, {"/echo", true, false, 1}, {"/mute", false, false, 1},
+        {"/mute", true, false, 2},  {"/mute", true, true, 1},  {"/reset", false, true, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct gb_http_request *q = &f.requests[0];
+        q->send_once = false;
+        if (rows[i].kept) assert_int_equal(run("POST", "/echo")->sends, 1);
+        q->send_once = rows[i].once;
+        run("POST", rows[i].path);
+        print_message("row %zu: %s\n", i, rows[i].path);
+        bool ok = strcmp(rows[i].path, "/echo") == 0;
+        assert_int_equal(q->op.result.code, ok ? GB_OK : GB_CONNECTION_LOST);
+        assert_int_equal(q->sends, rows[i].sends);
+        q->send_once = false;
+        run("POST", "/once"); /* leaves no connection behind */
+    }
+    struct gb_http_request *q = &f.requests[0];
+    const char *url = url_of("http", "/echo");
+    gb_peer_stop(f.peer);
+    start(q, "POST", url); /* nobody listens */
+    gb_loop_run(f.loop);
+    assert_int_equal(q->op.result.code, GB_CONNECTION_LOST);
+    assert_int_equal(q->sends, 0);
+    f.peer = gb_peer_start(&(struct gb_peer_cfg){.handle = serve});
+}
+
 static void many_requests_share_few_connections(void **state)
 {
     (void)state;
@@ -507,6 +544,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(outcomes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(connection_that_the_peer_closed_is_replaced, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(sends_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_requests_share_few_connections, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deadline_ends_a_request, set_up, tear_down),

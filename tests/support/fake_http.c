@@ -22,6 +22,8 @@ static void cancel(struct gb_op *op)
 
 static void give(struct gb_http_request *q, const struct fake_http_answer *a)
 {
+    if (a->unsent) q->sends = 0;
+    if (a->resent && !q->send_once) q->sends++;
     if (a->status == 0) {
         gb_op_finish(&q->op, gb_err(a->fail, "scripted %s", gb_code_name(a->fail)));
         return;
@@ -52,6 +54,7 @@ static void request(struct gb_http *h, struct gb_http_request *q, gb_done_fn *do
     const struct fake_http_answer *a = f->next < f->queued ? &f->queue[f->next++] : &f->standing;
     GB_ASSERT(q->op.deadline_ns != 0);
     gb_op_start(&q->op, f->reactor, done, arg, cancel, f);
+    q->sends = 1;
     if (!f->no_notes) note(f, q);
     if (a->status == 0 && a->fail == GB_OK) {
         f->notes[f->count].held = q;

@@ -15,6 +15,8 @@ struct fake_http_answer {
     const char *body;    /* NULL = "" */
     const char *headers; /* "name: value\n" lines, NULL = none */
     enum gb_code fail;
+    bool unsent; /* it failed before it reached the peer */
+    bool resent; /* sent a second time, where the request allows that */
 };
 struct fake_http_note {
     char method[8];

@@ -73,6 +73,13 @@ static bool is_cancelling(const struct gb_aws_call *call)
     return call->op.state == GB_OP_CANCELLING;
 }
 
+/* A lost compare-and-set is an answer like any other; the caller expects it. */
+static bool is_worth_a_line(const struct gb_err *err)
+{
+    return gb_failed(*err) && err->code != GB_CANCELLED && err->code != GB_VERSION_MISMATCH &&
+           err->code != GB_ALREADY_EXISTS;
+}
+
 static void finish(struct gb_aws_call *call, struct gb_err err)
 {
     struct gb_aws_client *c = call->client;
@@ -80,8 +87,7 @@ static void finish(struct gb_aws_call *call, struct gb_err err)
     call->retry_timer = (struct gb_timer){0};
     uint64_t suppressed = 0;
     uint64_t now = gb_reactor_now_ns(c->cfg.reactor);
-    if (gb_failed(err) && err.code != GB_CANCELLED &&
-        gb_log_allow(&c->log_limit, now, LOG_EVERY_NS, &suppressed)) {
+    if (is_worth_a_line(&err) && gb_log_allow(&c->log_limit, now, LOG_EVERY_NS, &suppressed)) {
         GB_LOG(GB_LOG_WARN, "aws call failed", gb_lf_str("service", c->service),
                gb_lf_str("action", call->action), gb_lf_str("request_id", call->request_id),
                gb_lf_int("status", call->error.status), gb_lf_int("attempts", call->attempts),
@@ -203,6 +209,8 @@ static void send_attempt(struct gb_aws_call *call, const struct gb_sigv4_credent
     q->body = call->body;
     call->body = (struct gb_str){0};
     q->want_headers = want_headers;
+    q->send_once = call->send_once;
+    q->sends = 0;
     q->op.deadline_ns = attempt_deadline(call);
     c->cfg.http->ops->request(c->cfg.http, q, http_done, call);
 }
@@ -255,7 +263,7 @@ static void retry_or_finish(struct gb_aws_call *call, struct gb_err err, uint64_
         finish(call, (struct gb_err){.code = GB_CANCELLED});
         return;
     }
-    if (call->attempts >= c->cfg.attempts_max) {
+    if (call->attempts >= c->cfg.attempts_max || (call->send_once && call->maybe_done)) {
         finish(call, err);
         return;
     }
@@ -321,6 +329,13 @@ static bool refresh_token(struct gb_aws_call *call)
     return true;
 }
 
+static void keep_answer(struct gb_aws_call *call)
+{
+    gb_str_deinit(&call->answer);
+    call->answer = call->http.answer;
+    call->http.answer = (struct gb_str){0};
+}
+
 static void service_failed(struct gb_aws_call *call)
 {
     struct gb_aws_client *c = call->client;
@@ -328,6 +343,7 @@ static void service_failed(struct gb_aws_call *call)
     gb_aws_error_parse(q->status, gb_str_bytes(&q->answer),
                        gb_http_answer_header(q, "x-amzn-errortype"),
                        gb_http_answer_header(q, "x-amzn-query-error"), &call->error);
+    keep_answer(call);
     struct gb_err err = c->cfg.classify(&call->error);
     GB_ASSERT(gb_failed(err));
     bool corrected = gb_aws_error_is_skew(&call->error) && correct_skew(call);
@@ -338,7 +354,9 @@ static void service_failed(struct gb_aws_call *call)
     }
     err = gb_err_in(err, "%s", call->action);
     bool throttled = err.code == GB_THROTTLED || gb_aws_error_is_throttle(&call->error);
-    if (throttled || q->status >= 500) {
+    bool retryable = c->cfg.is_retryable != NULL && c->cfg.is_retryable(&call->error);
+    if (q->status >= 500 && !throttled) call->maybe_done = true;
+    if (throttled || retryable || q->status >= 500) {
         retry_or_finish(call, err, (uint64_t)(throttled ? THROTTLE_BASE_NS : BACKOFF_BASE_NS));
         return;
     }
@@ -372,21 +390,24 @@ static void http_done(struct gb_op *op, void *arg)
     struct gb_http_request *q = &call->http;
     take_body_back(call);
     call->error = (struct gb_aws_error){0};
-    if (gb_failed(op->result)) {
+    gb_str_clear(&call->answer);
+    bool lost = gb_failed(op->result);
+    if ((lost && q->sends > 0) || q->sends > 1) call->maybe_done = true;
+    if (lost) {
         transport_failed(call, op->result);
+        return;
+    }
+    keep_request_id(call);
+    if (!checksum_ok(q)) {
+        struct gb_err err =
+            gb_err(GB_CONNECTION_LOST, "%s: the answer is damaged (checksum)", call->action);
+        call->maybe_done = true;
+        retry_or_finish(call, err, (uint64_t)BACKOFF_BASE_NS);
+    } else if (q->status < 200 || q->status > 299) {
+        service_failed(call);
     } else {
-        keep_request_id(call);
-        if (q->status < 200 || q->status > 299) {
-            service_failed(call);
-        } else if (!checksum_ok(q)) {
-            struct gb_err err =
-                gb_err(GB_CONNECTION_LOST, "%s: the answer is damaged (checksum)", call->action);
-            retry_or_finish(call, err, (uint64_t)BACKOFF_BASE_NS);
-        } else {
-            call->answer = q->answer;
-            q->answer = (struct gb_str){0};
-            finish(call, gb_ok());
-        }
+        keep_answer(call);
+        finish(call, gb_ok());
     }
 }
 
@@ -416,6 +437,7 @@ void gb_aws_call_start(struct gb_aws_client *c, struct gb_aws_call *call, gb_don
     call->client = c;
     call->token_refreshed = false;
     call->skew_corrected = false;
+    call->maybe_done = false;
     begin_attempt(call);
 }
 

@@ -50,6 +50,8 @@ struct gb_aws_client_cfg {
     int64_t attempt_timeout_ns; /* 0 = the call's own deadline alone */
     uint32_t attempts_max;      /* 0 = 3 */
     struct gb_err (*classify)(const struct gb_aws_error *e);
+    /* Service errors to try again besides 5xx and throttling; NULL = none. */
+    bool (*is_retryable)(const struct gb_aws_error *e);
 };
 /* GB_INVALID_CONFIG: the endpoint is no http(s) URL with a host. */
 struct gb_err gb_aws_client_new(const struct gb_aws_client_cfg *cfg, struct gb_aws_client **out);
@@ -60,8 +62,13 @@ struct gb_aws_call {
     struct gb_op op;    /* op.deadline_ns required: covers all attempts */
     const char *action; /* "SendMessageBatch" */
     struct gb_str body; /* JSON; freed by gb_aws_call_deinit */
+    /* No further attempt once one of them may have been carried out without our knowing. */
+    bool send_once;
     /* out */
-    struct gb_str answer; /* body of a 2xx answer */
+    struct gb_str answer; /* body of the service's last answer, of an error, too */
+    /* An attempt reached the service and had no certain end (5xx, time-out, cut or damaged answer),
+     * so what was asked may have been done, whatever op.result says. */
+    bool maybe_done;
     struct gb_aws_error error;
     char request_id[64];
     uint32_t attempts;

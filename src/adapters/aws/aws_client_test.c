@@ -184,6 +184,63 @@ static void retries_and_classes(void **state)
     }
 }
 
+/* Whether the service may have done what was asked, and that `send_once` then asks no more. */
+static void uncertain_ends(void **state)
+{
+    static const struct {
+        const char *name;
+        struct fake_http_answer first; /* then {} */
+        bool maybe_done;
+        size_t requests, requests_once;
+    } rows[] = {
+        {"done", {.status = 200, .body = "{}"}, false, 1, 1},
+        {"sent twice", {.status = 200, .body = "{}", .resent = true}, true, 1, 1},
+        {"not sent", {.fail = GB_CONNECTION_LOST, .unsent = true}, false, 2, 2},
+        {"lost", {.fail = GB_CONNECTION_LOST}, true, 2, 1},
+        {"timeout", {.fail = GB_TIMEOUT}, true, 2, 1},
+        {"500", {.status = 500, .body = "{\"__type\":\"InternalServerError\"}"}, true, 2, 1},
+        {"throttled", {.status = 400, .body = "{\"__type\":\"ThrottlingException\"}"}, false, 2, 2},
+        {"503 slow down", {.status = 503, .body = "{\"__type\":\"SlowDown\"}"}, false, 2, 2},
+        {"damaged", {.status = 200, .body = "{}", .headers = "x-amz-crc32: 1\n"}, true, 2, 1},
+        {"damaged error", {.status = 400, .headers = "x-amz-crc32: 1\n"}, true, 2, 1},
+        {"refused", {.status = 400, .body = "{\"__type\":\"ValidationException\"}"}, false, 1, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        struct bench b;
+        bool once = i % 2 == 1;
+        size_t requests = once ? rows[i / 2].requests_once : rows[i / 2].requests;
+        bool maybe_done = rows[i / 2].maybe_done && !(once && rows[i / 2].first.resent);
+        open_bench(&b);
+        fake_http_add(&b.http, rows[i / 2].first);
+        b.http.standing = answer(200, "{}");
+        b.call.send_once = once;
+        call(&b);
+        wait_done(&b);
+        if (b.call.maybe_done != maybe_done || b.http.count != requests)
+            fail_msg("%s: %d after %zu requests", rows[i / 2].name, b.call.maybe_done,
+                     b.http.count);
+        close_bench(&b);
+    }
+}
+
+static void body_of_an_error_is_kept(void **state)
+{
+    struct bench b;
+    (void)state;
+    open_bench(&b);
+    fake_http_add(&b.http, answer(500, "{\"first\":1}"));
+    b.http.standing = answer(400, "{\"__type\":\"ValidationException\"}");
+    call(&b);
+    wait_done(&b);
+    assert_string_equal(b.call.answer.data, "{\"__type\":\"ValidationException\"}");
+    b.http.standing = (struct fake_http_answer){.fail = GB_CONNECTION_LOST};
+    call(&b);
+    wait_done(&b);
+    assert_int_equal(b.call.answer.size, 0);
+    close_bench(&b);
+}
+
 /* Full jitter: each wait lies in 0..base * 2^(n-1), and over many seeds fills that range. */
 static void jitter_stays_in_bounds(void **state)
 {
@@ -436,6 +493,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries_and_classes),
+        cmocka_unit_test(uncertain_ends),
+        cmocka_unit_test(body_of_an_error_is_kept),
         cmocka_unit_test(jitter_stays_in_bounds),
         cmocka_unit_test(deadline_covers_all_attempts),
         cmocka_unit_test(check_04_06_token_and_port_are_signed),
