@@ -13,9 +13,11 @@ and, where false, "error". A control connection is a session: its ports, rules a
        "status", "code", "message", "body", "headers", "apply": true   what an answer of ours is; applied first
   {"do": "release", "client": "A"} or {"do": "release", "request": 7}   lets one held request go; -> "request" once the
                                                                         emulator has answered it
-  {"do": "state"}      -> "arrived", "finished", "held": [{"request", "client", "action", "at", "gone"}], "rules": hits
+  {"do": "state", "client": "A"}   -> "arrived", "finished", "rules": hits of each, "waiting": how many are held,
+                                      "held": [{"request", "client", "action", "at", "gone"}]
   {"do": "requests", "since": 0}   -> "requests": all exchanges after that number, with bodies
-  {"do": "capacity"}   -> "capacity": [{"client", "action", "table", "index", "units", "requests"}], as the emulator counts
+  {"do": "capacity", "client": "A", "action": "PutItem"}   -> "units", and by table and index (index "": with all indexes)
+                     "capacity": [{"client", "action", "table", "index", "units", "requests"}], as the emulator counts
   {"do": "cut"}        closes all connections; {"do": "clear"} forgets rules and records and lets held requests go
 
 EFFECT: pass; drop (closed, not forwarded); cut (applied, closed unanswered); half (applied, closed after half of the
@@ -195,18 +197,21 @@ class Session:
                 return {"request": held.exchange.number}
         raise ValueError("no such request is held")
 
-    async def do_state(self):
+    async def do_state(self, client=""):
         held = [{"request": h.exchange.number, "client": h.exchange.client, "action": h.exchange.action, "at": h.at,
-                 "gone": h.reader.at_eof()} for h in self.held]
-        return {"arrived": self.arrived, "finished": self.finished, "held": held, "rules": [r.hits for r in self.rules]}
+                 "gone": h.reader.at_eof()} for h in self.held if client in ("", h.exchange.client)]
+        return {"arrived": self.arrived, "finished": self.finished, "rules": [r.hits for r in self.rules],
+                "waiting": len(held), "held": held}
 
     async def do_requests(self, since=0):
         return {"requests": [e.view() for e in self.exchanges if e.number > since]}
 
-    async def do_capacity(self):
+    async def do_capacity(self, client="", action=""):
         names = ("client", "action", "table", "index")
-        return {"capacity": [{**dict(zip(names, key)), "units": units, "requests": requests}
-                             for key, (units, requests) in sorted(self.units.items())]}
+        rows = [{**dict(zip(names, key)), "units": units, "requests": requests}
+                for key, (units, requests) in sorted(self.units.items())
+                if client in ("", key[0]) and action in ("", key[1])]
+        return {"units": sum(row["units"] for row in rows if not row["index"]), "capacity": rows}
 
     async def do_cut(self):
         for writer in list(self.writers):
@@ -349,7 +354,7 @@ class FaultProxy:
         return self.command("state")
 
     def held(self, client=""):
-        return [h for h in self.state()["held"] if client in ("", h["client"])]
+        return self.command("state", client=client)["held"]
 
     def requests(self, since=0):
         return self.command("requests", since=since)["requests"]
