@@ -1,5 +1,5 @@
 # Thin on purpose: each target calls a script or CMake, which can be called without make as well.
-.PHONY: build demo check bench soak fuzz format lint clean
+.PHONY: build demo check bench soak fuzz docs format lint clean
 
 build:
 	scripts/setup.sh build
@@ -25,6 +25,12 @@ soak:
 fuzz:
 	scripts/setup.sh check
 	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# docs/configuration.md and docs/gobridge.schema.json
+docs:
+	scripts/setup.sh check
+	cmake --preset release --log-level=WARNING
+	cmake --build build --target docs
 
 format:
 	scripts/setup.sh check
