@@ -39,14 +39,14 @@ static int connect_to(const char *endpoint)
 static void send_request(int fd, const char *action, const char *body)
 {
     char text[TEXT_SIZE];
-    int size = (void)snprintf(
-        text, sizeof text,
-        "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: DynamoDB_20120810.%s\r\n"
-        "Content-Type: application/x-amz-json-1.0\r\nX-Amz-Date: 20260101T000000Z\r\n"
-        "Authorization: AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/"
-        "dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=%064d\r\n"
-        "Content-Length: %zu\r\n\r\n%s",
-        action, 0, strlen(body), body);
+    int size =
+        snprintf(text, sizeof text,
+                 "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: DynamoDB_20120810.%s\r\n"
+                 "Content-Type: application/x-amz-json-1.0\r\nX-Amz-Date: 20260101T000000Z\r\n"
+                 "Authorization: AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/"
+                 "dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=%064d\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 action, 0, strlen(body), body);
     assert_in_range(size, 1, TEXT_SIZE - 1);
     assert_int_equal(send(fd, text, (size_t)size, MSG_NOSIGNAL), size);
 }
