@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 #include "blueprint/decode.h"
+#include "blueprint/merge.h"
+#include "blueprint/override.h"
 #include "blueprint/validate.h"
 
 /* A document of the largest accepted size and node count, decoded, stays well below. */
@@ -14,24 +16,116 @@ enum gb_blueprint_format gb_blueprint_format_of(const char *file_name)
     return json ? GB_BLUEPRINT_JSON : GB_BLUEPRINT_YAML;
 }
 
-static void read_document(struct gb_bytes bytes, enum gb_blueprint_format format,
-                          struct gb_findings *findings, struct gb_blueprint *b)
+static const struct gb_node *read_layer(const struct gb_blueprint_layer *l, uint32_t layer,
+                                        struct gb_arena *arena, struct gb_findings *findings)
 {
     const struct gb_node *root = NULL;
-    bool ok = format == GB_BLUEPRINT_JSON ? gb_document_json(bytes, 0, b->arena, findings, &root)
-                                          : gb_document_yaml(bytes, 0, b->arena, findings, &root);
-    if (!ok) return;
-    struct gb_decode d = {.arena = b->arena, .findings = findings};
+    bool ok = l->format == GB_BLUEPRINT_JSON
+                  ? gb_document_json(l->bytes, layer, arena, findings, &root)
+                  : gb_document_yaml(l->bytes, layer, arena, findings, &root);
+    return ok ? root : NULL;
+}
+
+/* A layer has to be sound by itself, though not complete: what the merge replaces is checked too
+ * (spec 01 §8.1). The model is thrown away. */
+static void check_layer(const struct gb_node *root, struct gb_findings *findings)
+{
+    struct gb_arena *arena = gb_arena_new(ARENA_MAX);
+    struct gb_blueprint *b = arena == NULL ? NULL : gb_arena_alloc(arena, sizeof *b);
+    if (b != NULL) {
+        struct gb_decode d = {.arena = arena, .findings = findings, .partial = true};
+        gb_decode_document(&d, root, b);
+    }
+    if (b == NULL || gb_arena_failed(arena)) findings->failed = true;
+    gb_arena_free(arena);
+}
+
+static bool is_broken(const struct gb_arena *arena, const struct gb_findings *findings)
+{
+    return findings->failed || findings->error_count > 0 || gb_arena_failed(arena);
+}
+
+/* One tree of all layers and overrides; NULL after a finding, or when out of memory. */
+static const struct gb_node *compose(const struct gb_blueprint_input *in, struct gb_arena *arena,
+                                     struct gb_findings *findings)
+{
+    const struct gb_node *roots[GB_BLUEPRINT_LAYERS_MAX] = {NULL};
+    bool single = in->layer_count == 1 && in->override_count == 0;
+    for (size_t i = 0; i < in->layer_count; i++) {
+        roots[i] = read_layer(&in->layers[i], (uint32_t)i, arena, findings);
+        if (roots[i] != NULL && !single) check_layer(roots[i], findings);
+    }
+    if (single) return roots[0];
+    const struct gb_node *root = is_broken(arena, findings) ? NULL : roots[0];
+    for (size_t i = 1; root != NULL && i < in->layer_count; i++) {
+        root = gb_merge_layers(arena, root, roots[i]);
+        if (root == NULL) findings->failed = true;
+    }
+    bool ok = root != NULL;
+    for (size_t i = 0; ok && i < in->override_count; i++) { /* all mistakes in one run */
+        uint32_t layer = (uint32_t)(in->layer_count + i);
+        const struct gb_node *next =
+            gb_override_apply(arena, findings, root, layer, &in->overrides[i]);
+        if (next != NULL) root = next;
+        ok = next != NULL || findings->error_count > 0;
+        if (!ok) findings->failed = true;
+    }
+    return ok ? root : NULL;
+}
+
+/* The rule of the document's keys (V10), for those which stand in for them. */
+static void check_env_key(const char *name, const char *document, const char *value, uint32_t layer,
+                          struct gb_findings *findings)
+{
+    if (document != NULL || value == NULL || strlen(value) >= GB_API_KEY_BYTES_MIN) return;
+    gb_findings_add(findings, GB_FINDING_ERROR,
+                    (struct gb_finding_at){.layer = layer, .rule = GB_RULE_V10},
+                    "%s has %zu bytes; at least %d are required, use a longer key", name,
+                    strlen(value), GB_API_KEY_BYTES_MIN);
+}
+
+static const char *copy(struct gb_arena *arena, const char *text)
+{
+    return text == NULL ? NULL : gb_arena_text(arena, gb_bytes_c(text));
+}
+
+static void read_document(const struct gb_blueprint_input *in, struct gb_findings *findings,
+                          struct gb_blueprint *b)
+{
+    b->env = (struct gb_blueprint_env){
+        .instance_id = copy(b->arena, in->env.instance_id),
+        .admin_api_key = copy(b->arena, in->env.admin_api_key),
+        .monitor_api_key = copy(b->arena, in->env.monitor_api_key),
+    };
+    const struct gb_node *root = compose(in, b->arena, findings);
+    if (root == NULL) return;
+    struct gb_decode d = {
+        .arena = b->arena, .findings = findings, .admin_key_given = b->env.admin_api_key != NULL};
     gb_decode_document(&d, root, b);
     if (gb_arena_failed(b->arena)) return; /* half a model has no meaning */
     struct gb_check c = {.b = b, .findings = findings};
     gb_validate(&c);
+    uint32_t layer = (uint32_t)(in->layer_count + in->override_count);
+    check_env_key("GOBRIDGE_ADMIN_API_KEY", b->http.admin_api_key, b->env.admin_api_key, layer,
+                  findings);
+    check_env_key("GOBRIDGE_MONITOR_API_KEY", b->http.monitor_api_key, b->env.monitor_api_key,
+                  layer, findings);
 }
 
-struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
-                                enum gb_blueprint_format format, struct gb_findings *findings,
-                                struct gb_blueprint **out)
+void gb_blueprint_names(const struct gb_blueprint_input *in,
+                        const char *names[GB_BLUEPRINT_NAMES_MAX])
 {
+    size_t count = 0;
+    for (size_t i = 0; i < in->layer_count; i++) names[count++] = in->layers[i].name;
+    for (size_t i = 0; i < in->override_count; i++) names[count++] = in->overrides[i].name;
+    names[count] = "environment";
+}
+
+struct gb_err gb_blueprint_load_layers(const struct gb_blueprint_input *in,
+                                       struct gb_findings *findings, struct gb_blueprint **out)
+{
+    GB_ASSERT(in->layer_count >= 1 && in->layer_count <= GB_BLUEPRINT_LAYERS_MAX);
+    GB_ASSERT(in->override_count <= GB_BLUEPRINT_OVERRIDES_MAX);
     struct gb_arena *arena = gb_arena_new(ARENA_MAX);
     if (arena == NULL) return gb_err_no_memory("the blueprint");
     struct gb_blueprint *b = gb_arena_alloc(arena, sizeof *b);
@@ -40,17 +134,26 @@ struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
         return gb_err_no_memory("the blueprint");
     }
     b->arena = arena;
-    read_document(bytes, format, findings, b);
+    read_document(in, findings, b);
     gb_findings_sort(findings);
     struct gb_err err = gb_findings_check(findings);
     if (!gb_failed(err) && gb_arena_failed(arena)) err = gb_err_no_memory("the blueprint");
     if (gb_failed(err)) {
         gb_arena_free(arena);
-        return gb_err_in(err, "%s", file_name);
+        return gb_err_in(err, "%s", in->layers[0].name);
     }
     GB_ASSERT(b->bridge.id != NULL);
     *out = b;
     return err;
+}
+
+struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
+                                enum gb_blueprint_format format, struct gb_findings *findings,
+                                struct gb_blueprint **out)
+{
+    const struct gb_blueprint_layer layer = {.name = file_name, .bytes = bytes, .format = format};
+    const struct gb_blueprint_input in = {.layers = &layer, .layer_count = 1};
+    return gb_blueprint_load_layers(&in, findings, out);
 }
 
 void gb_blueprint_free(struct gb_blueprint *b)

@@ -17,6 +17,38 @@ enum { GB_BLUEPRINT_SIZE_MAX = 4194304 };
 
 enum gb_blueprint_format { GB_BLUEPRINT_YAML = 0, GB_BLUEPRINT_JSON };
 
+/* One document of several: the first is the base, the others are laid over it in order
+ * (merge.h). */
+struct gb_blueprint_layer {
+    const char *name; /* of its file, for findings: nothing is opened */
+    struct gb_bytes bytes;
+    enum gb_blueprint_format format;
+};
+/* `-set PATH=VALUE`, applied to the merged document (override.h). */
+struct gb_blueprint_override {
+    const char *name; /* for findings */
+    const char *path;
+    struct gb_bytes value;
+};
+/* What the environment gives, NULL: nothing. It is no part of the document nor of its identity
+ * (spec 01 §9.1). */
+struct gb_blueprint_env {
+    const char *instance_id;                     /* before the document's (spec 01 §8.2) */
+    const char *admin_api_key, *monitor_api_key; /* behind the document's (spec 08 §2) */
+};
+enum {
+    GB_BLUEPRINT_LAYERS_MAX = 17, /* with the base */
+    GB_BLUEPRINT_OVERRIDES_MAX = 64,
+    GB_BLUEPRINT_NAMES_MAX = GB_BLUEPRINT_LAYERS_MAX + GB_BLUEPRINT_OVERRIDES_MAX + 1,
+};
+struct gb_blueprint_input {
+    const struct gb_blueprint_layer *layers;
+    size_t layer_count; /* at least one */
+    const struct gb_blueprint_override *overrides;
+    size_t override_count;
+    struct gb_blueprint_env env;
+};
+
 struct gb_blueprint {
     const struct gb_node *node;
     struct gb_opt_int version;
@@ -38,15 +70,23 @@ struct gb_blueprint {
     size_t processor_count;
     struct gb_bp_http http;
     struct gb_bp_telemetry telemetry;
-    struct gb_arena *arena; /* private */
+    struct gb_blueprint_env env; /* as given */
+    struct gb_arena *arena;      /* private */
 };
 
 /* `.json` is JSON, every other extension YAML (spec 01 §2). */
 enum gb_blueprint_format gb_blueprint_format_of(const char *file_name);
 
-/* Parses, decodes and validates (spec 01 §5). `findings` is initialised by the caller and receives
- * errors and warnings in document order; `*out` is set only when there is no error. `file_name`
- * is for the findings only: nothing is opened. */
+/* Parses and decodes each layer, merges them, applies the overrides, then validates once (spec 01
+ * §5, §8.1). `findings` is initialised by the caller and receives errors and warnings in document
+ * order, layer by layer; mistakes in a layer alone are told before those of all together. `*out` is
+ * set only when there is no error. */
+struct gb_err gb_blueprint_load_layers(const struct gb_blueprint_input *in,
+                                       struct gb_findings *findings, struct gb_blueprint **out);
+/* The name of each layer that findings of this input can be about. */
+void gb_blueprint_names(const struct gb_blueprint_input *in,
+                        const char *names[GB_BLUEPRINT_NAMES_MAX]);
+/* The same of one document. */
 struct gb_err gb_blueprint_load(struct gb_bytes bytes, const char *file_name,
                                 enum gb_blueprint_format format, struct gb_findings *findings,
                                 struct gb_blueprint **out);
@@ -59,7 +99,10 @@ struct gb_err gb_blueprint_supported(const struct gb_blueprint *b, struct gb_fin
 /* NULL when there is none of that id. */
 const struct gb_bp_session *gb_blueprint_session(const struct gb_blueprint *b, const char *id);
 
-/* Resolved values. */
+/* Resolved values; NULL: none is configured. */
+const char *gb_blueprint_instance_id(const struct gb_blueprint *b);
+const char *gb_blueprint_admin_api_key(const struct gb_blueprint *b);
+const char *gb_blueprint_monitor_api_key(const struct gb_blueprint *b);
 struct gb_policy gb_blueprint_route_policy(const struct gb_bp_route *route);
 /* The drainer's settings for the partitions of a route; its session block may be absent. Under
  * `bridge.drain_timeout` alone `legacy_ceiling_ns` is set (spec 02 §7.4). */

@@ -186,9 +186,10 @@ static bool is_empty(const struct gb_node *node)
 void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
                         const struct gb_node *node, const struct gb_node *place)
 {
-    for (size_t i = 0; i < block->count; i++) {
+    for (size_t i = 0; !d->partial && i < block->count; i++) {
         const struct gb_field *f = &block->fields[i];
         if ((f->flags & GB_FIELD_REQUIRED) == 0) continue;
+        if (d->admin_key_given && strcmp(f->key, "admin_api_key") == 0) continue;
         const struct gb_node *value = gb_node_get(node, f->key);
         if (!is_empty(value)) continue;
         size_t before = gb_decode_push(d, f->key);

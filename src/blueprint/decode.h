@@ -16,6 +16,8 @@ enum { GB_DECODE_LIST_MAX = 10000, GB_DECODE_KEY_MAX = 256 };
 struct gb_decode {
     struct gb_arena *arena;
     struct gb_findings *findings;
+    bool partial;                /* one layer of several: what it lacks may stand in another */
+    bool admin_key_given;        /* by the environment: `http.admin_api_key` may be absent */
     const char *path, *id;       /* of the entry being decoded; NULL for single blocks */
     char key[GB_DECODE_KEY_MAX]; /* below the path */
     size_t key_size;
@@ -44,7 +46,14 @@ __attribute__((format(printf, 4, 5))) void gb_decode_error(struct gb_decode *d, 
 /* A scalar or list field from its node (decode_value.c). */
 void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const struct gb_node *node,
                      unsigned char *out);
-/* The closest of the block's keys, or NULL when none is close (decode_suggest.c). */
+/* Did you mean: tries one known name after the other; `best` starts and stays NULL when none is
+ * close (decode_suggest.c). */
+struct gb_suggestion {
+    const char *best;
+    size_t distance; /* of it; private */
+};
+void gb_suggest(struct gb_suggestion *s, const char *wanted, const char *known);
+/* The closest of the block's keys. */
 const char *gb_decode_suggest(const struct gb_block *block, const char *key);
 
 #endif

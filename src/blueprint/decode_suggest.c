@@ -28,21 +28,20 @@ static size_t distance(const char *a, size_t a_size, const char *b, size_t b_siz
     return row[b_size];
 }
 
+void gb_suggest(struct gb_suggestion *s, const char *wanted, const char *known)
+{
+    size_t size = strlen(wanted);
+    size_t known_size = strlen(known);
+    if (size == 0 || size > KEY_MAX || known_size > KEY_MAX) return;
+    size_t limit = size < 4 ? 1 : 1 + size / 4;
+    size_t d = distance(wanted, size, known, known_size);
+    if (s->best == NULL ? d <= limit : d < s->distance)
+        *s = (struct gb_suggestion){.best = known, .distance = d};
+}
+
 const char *gb_decode_suggest(const struct gb_block *block, const char *key)
 {
-    size_t size = strlen(key);
-    if (size == 0 || size > KEY_MAX) return NULL;
-    const char *best = NULL;
-    size_t best_distance = size < 4 ? 1 : 1 + size / 4; /* one more than is called close */
-    for (size_t i = 0; i < block->count; i++) {
-        const char *known = block->fields[i].key;
-        size_t known_size = strlen(known);
-        if (known_size > KEY_MAX) continue;
-        size_t d = distance(key, size, known, known_size);
-        if (d <= best_distance && (best == NULL || d < best_distance)) {
-            best = known;
-            best_distance = d;
-        }
-    }
-    return best;
+    struct gb_suggestion s = {0};
+    for (size_t i = 0; i < block->count; i++) gb_suggest(&s, key, block->fields[i].key);
+    return s.best;
 }

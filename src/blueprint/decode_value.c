@@ -9,7 +9,7 @@ enum { SHOWN_MAX = 60 };
 
 static const char *shown(const struct gb_field *f, const struct gb_node *node)
 {
-    return (f->flags & GB_FIELD_SECRET) != 0 ? "[REDACTED]" : node->text;
+    return (f->flags & GB_FIELD_SECRET) != 0 ? GB_REDACTED : node->text;
 }
 
 static bool is_text(const struct gb_node *node)

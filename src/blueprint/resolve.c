@@ -13,6 +13,21 @@ const struct gb_bp_session *gb_blueprint_session(const struct gb_blueprint *b, c
     return NULL;
 }
 
+const char *gb_blueprint_instance_id(const struct gb_blueprint *b)
+{
+    return b->env.instance_id != NULL ? b->env.instance_id : b->bridge.instance_id;
+}
+
+const char *gb_blueprint_admin_api_key(const struct gb_blueprint *b)
+{
+    return b->http.admin_api_key != NULL ? b->http.admin_api_key : b->env.admin_api_key;
+}
+
+const char *gb_blueprint_monitor_api_key(const struct gb_blueprint *b)
+{
+    return b->http.monitor_api_key != NULL ? b->http.monitor_api_key : b->env.monitor_api_key;
+}
+
 struct gb_policy gb_blueprint_route_policy(const struct gb_bp_route *route)
 {
     const struct gb_bp_policy *p = &route->policy;

@@ -230,24 +230,24 @@ static const struct gb_field http_fields[] = {
 static const struct gb_block http = {"http", sizeof(struct gb_bp_http), GB_FIELDS(http_fields)};
 
 #define GB_STRUCT gb_blueprint
-#define SECTION(key, many, one, table)                                                             \
+#define SECTION(key, how, many, one, table)                                                        \
     {                                                                                              \
-        key, GB_FIELD_BLOCKS, GB_FIELD_SECTION, AT(many),                                          \
+        key, GB_FIELD_BLOCKS, GB_FIELD_SECTION | GB_FIELD_BY_ID | (how), AT(many),                 \
             .count_offset = offsetof(struct gb_blueprint, one##_count), .block = &(table)          \
     }
 static const struct gb_field root_fields[] = {
     {"version", GB_FIELD_INT, GB_FIELD_NO_CONTENT, AT(version), .max = GB_FOREVER},
-    {"bridge", GB_FIELD_BLOCK, 0, AT(bridge), .block = &bridge},
+    {"bridge", GB_FIELD_BLOCK, GB_FIELD_MERGE, AT(bridge), .block = &bridge},
     {"config_watch", GB_FIELD_BLOCK, 0, AT(config_watch), .block = &watch},
-    {"stores", GB_FIELD_BLOCK, 0, AT(stores_node), .block = &stores},
-    SECTION("sessions", sessions, session, session),
-    SECTION("receivers", receivers, receiver, receiver),
-    SECTION("senders", senders, sender, sender),
-    SECTION("bindings", bindings, binding, binding),
-    SECTION("routes", routes, route, gb_schema_route),
-    {"processors", GB_FIELD_BLOCK_MAP, GB_FIELD_SECTION, AT(processors),
+    {"stores", GB_FIELD_BLOCK, GB_FIELD_MERGE, AT(stores_node), .block = &stores},
+    SECTION("sessions", GB_FIELD_MERGE, sessions, session, session),
+    SECTION("receivers", GB_FIELD_MERGE, receivers, receiver, receiver),
+    SECTION("senders", GB_FIELD_MERGE, senders, sender, sender),
+    SECTION("bindings", GB_FIELD_MERGE, bindings, binding, binding),
+    SECTION("routes", 0, routes, route, gb_schema_route),
+    {"processors", GB_FIELD_BLOCK_MAP, GB_FIELD_SECTION | GB_FIELD_MERGE, AT(processors),
      .count_offset = offsetof(struct gb_blueprint, processor_count), .block = &processor},
-    {"http", GB_FIELD_BLOCK, 0, AT(http), .block = &http},
+    {"http", GB_FIELD_BLOCK, GB_FIELD_MERGE, AT(http), .block = &http},
     {"telemetry", GB_FIELD_BLOCK, 0, AT(telemetry), .block = &gb_schema_telemetry},
 };
 #undef GB_STRUCT

@@ -39,7 +39,13 @@ enum {
     GB_FIELD_FILLED = 512,     /* a duration whose absence equals its default */
     GB_FIELD_SET = 1024,       /* texts whose order and repeats mean nothing */
     GB_FIELD_CONDITION = 2048, /* raw: the value of a condition */
+    /* How layers merge (merge.h); a field with neither is replaced as a whole. */
+    GB_FIELD_MERGE = 4096, /* key by key; of a list with ids: each entry key by key */
+    GB_FIELD_BY_ID = 8192, /* list: entries with the same id are the same entry */
 };
+
+/* Stands for a secret wherever one would be shown (spec 01 §8.2). */
+#define GB_REDACTED "[REDACTED]"
 
 struct gb_word {
     const char *name;

@@ -11,7 +11,7 @@
  * Errors: findings. The model may be incomplete: what failed to decode holds its default, and a
  *         rule on a missing part stays silent, since the decoder has spoken. */
 
-enum { GB_CHECK_PATH_MAX = 64, GB_SHOWN_MAX = 60 };
+enum { GB_CHECK_PATH_MAX = 64, GB_SHOWN_MAX = 60, GB_API_KEY_BYTES_MIN = 16 };
 
 struct gb_check {
     const struct gb_blueprint *b;
