@@ -17,7 +17,7 @@ struct chunk {
 struct gb_arena {
     struct chunk *chunks; /* the first one is being filled */
     size_t size, size_max;
-    bool failed;
+    bool failed, full;
 };
 
 struct gb_arena *gb_arena_new(size_t size_max)
@@ -42,7 +42,10 @@ void gb_arena_free(struct gb_arena *a)
 static struct chunk *add_chunk(struct gb_arena *a, size_t size)
 {
     size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-    if (room > a->size_max - a->size) return NULL;
+    if (room > a->size_max - a->size) {
+        a->full = true;
+        return NULL;
+    }
     struct chunk *c = calloc(1, sizeof *c + room);
     if (c == NULL) return NULL;
     c->size = room;
@@ -60,8 +63,10 @@ static struct chunk *add_chunk(struct gb_arena *a, size_t size)
 
 void *gb_arena_alloc(struct gb_arena *a, size_t size)
 {
-    if (a->failed || size > a->size_max) {
+    if (a->failed) return NULL;
+    if (size > a->size_max) {
         a->failed = true;
+        a->full = true;
         return NULL;
     }
     size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -99,4 +104,9 @@ char *gb_arena_text(struct gb_arena *a, struct gb_bytes text)
 bool gb_arena_failed(const struct gb_arena *a)
 {
     return a->failed;
+}
+
+bool gb_arena_full(const struct gb_arena *a)
+{
+    return a->full;
 }

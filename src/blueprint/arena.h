@@ -21,5 +21,7 @@ void *gb_arena_array(struct gb_arena *a, size_t count, size_t size);
 /* A terminated copy. */
 char *gb_arena_text(struct gb_arena *a, struct gb_bytes text);
 bool gb_arena_failed(const struct gb_arena *a);
+/* It failed at the size limit, not for want of memory. */
+bool gb_arena_full(const struct gb_arena *a);
 
 #endif

@@ -6,8 +6,9 @@
 #include "blueprint/override.h"
 #include "blueprint/validate.h"
 
-/* A document of the largest accepted size and node count, decoded, stays well below. */
-#define ARENA_MAX ((size_t)512 << 20)
+/* With the text, what the YAML reader holds and the program itself, the process stays below 64 MiB
+ * (decision 0160). */
+#define ARENA_MAX ((size_t)36 << 20)
 
 enum gb_blueprint_format gb_blueprint_format_of(const char *file_name)
 {

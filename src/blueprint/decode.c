@@ -9,6 +9,7 @@ enum { SHOWN_MAX = 60, PATH_MAX_SIZE = 128 };
 void gb_decode_error(struct gb_decode *d, enum gb_rule rule, const struct gb_node *at,
                      const char *format, ...)
 {
+    if (gb_findings_skip(d->findings, GB_FINDING_ERROR)) return;
     struct gb_finding_at where = {.path = d->path, .id = d->id, .rule = rule};
     gb_node_position(at, &where);
     va_list args;
@@ -111,6 +112,14 @@ static void decode_entry(struct gb_decode *d, const struct gb_field *f, size_t i
     *(const struct gb_node **)(void *)entry = node;
 }
 
+bool gb_decode_check_count(struct gb_decode *d, const struct gb_node *node, size_t count)
+{
+    if (count <= GB_DECODE_LIST_MAX) return true;
+    gb_decode_error(d, GB_RULE_K4, node, "%s has %zu entries; at most %d are accepted", d->key,
+                    count, GB_DECODE_LIST_MAX);
+    return false;
+}
+
 static void decode_blocks(struct gb_decode *d, const struct gb_field *f, const struct gb_node *node,
                           unsigned char *out)
 {
@@ -120,11 +129,7 @@ static void decode_blocks(struct gb_decode *d, const struct gb_field *f, const s
                         map ? "map" : "list", gb_node_kind_name(node));
         return;
     }
-    if (node->count > GB_DECODE_LIST_MAX) {
-        gb_decode_error(d, GB_RULE_K4, node, "%s has %zu entries; at most %d are accepted", d->key,
-                        node->count, GB_DECODE_LIST_MAX);
-        return;
-    }
+    if (!gb_decode_check_count(d, node, node->count)) return;
     unsigned char *entries = gb_arena_array(d->arena, node->count, f->block->size);
     if (entries == NULL) return;
     size_t index = 0;
@@ -156,6 +161,27 @@ static void decode_field(struct gb_decode *d, const struct gb_field *f, const st
     }
 }
 
+static void refuse_key(struct gb_decode *d, const struct gb_block *block,
+                       const struct gb_node *node)
+{
+    if (gb_findings_skip(d->findings, GB_FINDING_ERROR)) return;
+    const char *hint = gb_decode_suggest(block, node->key);
+    struct gb_node at = *node; /* the key is the mistake, not its value */
+    at.line = node->key_line;
+    at.column = node->key_column;
+    gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"%s%s%s", d->key,
+                    hint == NULL ? "" : "; did you mean \"", hint == NULL ? "" : hint,
+                    hint == NULL ? "" : "\"?");
+}
+
+/* Said once, at the innermost key whose value no longer fits. */
+static void check_room(struct gb_decode *d, const struct gb_node *node)
+{
+    if (d->full || !gb_arena_full(d->arena)) return;
+    d->full = true;
+    gb_decode_error(d, GB_RULE_D4, node, GB_DOCUMENT_TOO_LARGE);
+}
+
 static void decode_keys(struct gb_decode *d, const struct gb_block *block,
                         const struct gb_node *node, unsigned char *out)
 {
@@ -165,14 +191,9 @@ static void decode_keys(struct gb_decode *d, const struct gb_block *block,
         if (f != NULL) {
             decode_field(d, f, n, out);
         } else {
-            const char *hint = gb_decode_suggest(block, n->key);
-            struct gb_node at = *n; /* the key is the mistake, not its value */
-            at.line = n->key_line;
-            at.column = n->key_column;
-            gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"%s%s%s", d->key,
-                            hint == NULL ? "" : "; did you mean \"", hint == NULL ? "" : hint,
-                            hint == NULL ? "" : "\"?");
+            refuse_key(d, block, n);
         }
+        check_room(d, n);
         gb_decode_pop(d, before);
     }
 }
@@ -225,4 +246,5 @@ void gb_decode_document(struct gb_decode *d, const struct gb_node *root, struct 
 {
     gb_decode_block(d, &gb_schema_root, root, b);
     gb_decode_kinds(d, b);
+    check_room(d, root);
 }

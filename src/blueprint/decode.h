@@ -21,6 +21,7 @@ struct gb_decode {
     const char *path, *id;       /* of the entry being decoded; NULL for single blocks */
     char key[GB_DECODE_KEY_MAX]; /* below the path */
     size_t key_size;
+    bool full; /* the arena's limit was reported */
 };
 
 /* `b` is zeroed and has its arena. */
@@ -43,6 +44,8 @@ void gb_decode_pop(struct gb_decode *d, size_t size);
 __attribute__((format(printf, 4, 5))) void gb_decode_error(struct gb_decode *d, enum gb_rule rule,
                                                            const struct gb_node *at,
                                                            const char *format, ...);
+/* False, with a finding, when a list or map of `count` entries is too long. */
+bool gb_decode_check_count(struct gb_decode *d, const struct gb_node *node, size_t count);
 /* A scalar or list field from its node (decode_value.c). */
 void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const struct gb_node *node,
                      unsigned char *out);

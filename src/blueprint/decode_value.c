@@ -206,6 +206,7 @@ static void split_commas(struct gb_decode *d, const struct gb_node *node, struct
 {
     size_t count = 1;
     for (const char *p = node->text; *p != '\0'; p++) count += *p == ',';
+    if (!gb_decode_check_count(d, node, count)) return;
     const char **items = gb_arena_array(d->arena, count, sizeof *items);
     if (items == NULL) return;
     const char *p = node->text;
@@ -234,6 +235,7 @@ static void decode_texts(struct gb_decode *d, const struct gb_field *f, const st
         wrong_type(d, node, "a list of texts");
         return;
     }
+    if (!gb_decode_check_count(d, node, node->count)) return;
     const char **items = gb_arena_array(d->arena, node->count, sizeof *items);
     if (items == NULL) return;
     size_t count = 0;
@@ -256,6 +258,7 @@ static void decode_text_map(struct gb_decode *d, const struct gb_node *node, str
         wrong_type(d, node, "a map of texts");
         return;
     }
+    if (!gb_decode_check_count(d, node, node->count)) return;
     struct gb_bp_pair *items = gb_arena_array(d->arena, node->count, sizeof *items);
     if (items == NULL) return;
     size_t count = 0;

@@ -5,8 +5,9 @@
 #include "blueprint/findings.h"
 
 /* A document as a tree with positions, before any meaning (spec 01 §2). Limits: 4 MiB of text, 100
- * levels, 500000 nodes, 100000 nodes expanded from aliases. Duplicate keys, a second document,
- * tags, keys that are no text and texts with NUL bytes are refused.
+ * levels, 400000 nodes, 100000 nodes expanded from aliases, 10000 anchors, 100 directives.
+ * Duplicate keys, a second document, tags, keys that are no text and texts with NUL bytes are
+ * refused.
  * Owns:   nodes and texts live in the arena.
  * Thread: one at a time while it is built; constant afterwards.
  * Errors: a malformed document adds findings; false when there is no tree to go on with, also when
@@ -15,9 +16,17 @@
 enum {
     GB_DOCUMENT_SIZE_MAX = 4194304,
     GB_DOCUMENT_DEPTH_MAX = 100,
-    GB_DOCUMENT_NODES_MAX = 500000,
+    GB_DOCUMENT_NODES_MAX = 400000,
     GB_DOCUMENT_EXPANDED_MAX = 100000,
+    GB_DOCUMENT_ANCHORS_MAX = 10000,
+    GB_DOCUMENT_DIRECTIVES_MAX = 100,
 };
+
+/* A finding on a document that does not fit into its arena. */
+#define GB_DOCUMENT_TOO_LARGE                                                                      \
+    "the document needs more memory than is allowed from here on; shorten its lists, or divide "   \
+    "it "                                                                                          \
+    "over several bridges"
 
 enum gb_node_kind {
     GB_NODE_NULL = 0, /* null, ~ or nothing at all */

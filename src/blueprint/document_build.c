@@ -10,6 +10,7 @@ enum { SHOWN_MAX = 60, FEW_KEYS = 16 };
 bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_t column,
                    const char *format, ...)
 {
+    if (gb_findings_skip(b->findings, GB_FINDING_ERROR)) return false;
     va_list args;
     va_start(args, format);
     struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
@@ -76,6 +77,13 @@ bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes)
                          "the document is not UTF-8 here; save it in that encoding");
 }
 
+/* What the arena refused: past its limit the document is to blame, else the machine. */
+static bool no_room(struct gb_build *b, uint32_t line, uint32_t column)
+{
+    if (!gb_arena_full(b->arena)) return false;
+    return gb_build_fail(b, GB_RULE_D4, line, column, GB_DOCUMENT_TOO_LARGE);
+}
+
 bool gb_build_wants_key(const struct gb_build *b)
 {
     return b->depth > 0 && b->open[b->depth - 1]->kind == GB_NODE_MAP && b->key == NULL;
@@ -89,7 +97,14 @@ bool gb_build_key(struct gb_build *b, struct gb_bytes text, uint32_t line, uint3
     b->key = gb_arena_text(b->arena, text);
     b->key_line = line;
     b->key_column = column;
-    return b->key != NULL;
+    return b->key != NULL || no_room(b, line, column);
+}
+
+void gb_build_key_again(struct gb_build *b, const struct gb_node *from)
+{
+    b->key = from->key;
+    b->key_line = from->key_line;
+    b->key_column = from->key_column;
 }
 
 static struct gb_node *add(struct gb_build *b, enum gb_node_kind kind, uint32_t line,
@@ -102,7 +117,10 @@ static struct gb_node *add(struct gb_build *b, enum gb_node_kind kind, uint32_t 
     }
     b->nodes++;
     struct gb_node *n = gb_arena_alloc(b->arena, sizeof *n);
-    if (n == NULL) return NULL;
+    if (n == NULL) {
+        (void)no_room(b, line, column);
+        return NULL;
+    }
     n->kind = kind;
     n->line = line;
     n->column = column;
@@ -137,9 +155,20 @@ struct gb_node *gb_build_scalar(struct gb_build *b, enum gb_node_kind kind, stru
     }
     struct gb_node *n = add(b, kind, line, column);
     if (n == NULL) return NULL;
-    n->text = gb_arena_text(b->arena, text);
+    n->text = text.size == 0 ? "" : gb_arena_text(b->arena, text);
     n->size = text.size;
-    return n->text == NULL ? NULL : n;
+    if (n->text != NULL) return n;
+    (void)no_room(b, line, column);
+    return NULL;
+}
+
+struct gb_node *gb_build_scalar_again(struct gb_build *b, const struct gb_node *from)
+{
+    struct gb_node *n = add(b, from->kind, from->line, from->column);
+    if (n == NULL) return NULL;
+    n->text = from->text;
+    n->size = from->size;
+    return n;
 }
 
 struct gb_node *gb_build_begin(struct gb_build *b, enum gb_node_kind kind, uint32_t line,

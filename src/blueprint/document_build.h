@@ -33,6 +33,9 @@ bool gb_build_key(struct gb_build *b, struct gb_bytes text, uint32_t line, uint3
 /* The new node, or NULL to stop. */
 struct gb_node *gb_build_scalar(struct gb_build *b, enum gb_node_kind kind, struct gb_bytes text,
                                 uint32_t line, uint32_t column);
+/* A key or scalar of the same arena once more; its text is shared. */
+void gb_build_key_again(struct gb_build *b, const struct gb_node *from);
+struct gb_node *gb_build_scalar_again(struct gb_build *b, const struct gb_node *from);
 struct gb_node *gb_build_begin(struct gb_build *b, enum gb_node_kind kind, uint32_t line,
                                uint32_t column);
 /* The finished container, or NULL to stop. */

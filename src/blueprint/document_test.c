@@ -243,7 +243,83 @@ static void values_are_limited(void **state)
         gb_str_append_c(&s, rows[i].open);
         repeat(&s, rows[i].item, 1000000);
         gb_str_append_c(&s, rows[i].close);
-        says(&s, rows[i].json, "more than 500000 values");
+        says(&s, rows[i].json, "more than 400000 values");
+        gb_str_deinit(&s);
+    }
+}
+
+/* What is quadratic in libyaml must be refused before it reads. */
+static void directives_are_limited(void **state)
+{
+    (void)state;
+    static const char *const breaks[] = {"\n",       "\r",           "\r\n",
+                                         "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"};
+    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++) {
+        struct gb_str s = {0};
+        for (int j = 0; j < 100; j++) gb_str_appendf(&s, "%%TAG !a%d! tag:a%s", j, breaks[i]);
+        size_t size = s.size;
+        gb_str_appendf(&s, "---%s{a: 1}%s", breaks[i], breaks[i]);
+        says(&s, false, NULL);
+        s.size = size;
+        gb_str_appendf(&s, "%%TAG !x! tag:a%s---%s{a: 1}%s", breaks[i], breaks[i], breaks[i]);
+        says(&s, false, "more than 100 lines that start with %");
+        gb_str_deinit(&s);
+    }
+    struct gb_str s = {0};
+    gb_str_append_c(&s, "a: '100%\n");
+    repeat(&s, " % %\n", 200);
+    gb_str_append_c(&s, "'");
+    says(&s, false, NULL);
+    gb_str_deinit(&s);
+}
+
+static void anchors_are_limited(void **state)
+{
+    (void)state;
+    struct gb_str s = {0};
+    gb_str_append_c(&s, "[");
+    for (int i = 0; i < 10000; i++) gb_str_appendf(&s, "&a%d 0,", i);
+    size_t size = s.size;
+    gb_str_append_c(&s, "0]");
+    says(&s, false, NULL);
+    s.size = size;
+    gb_str_append_c(&s, "&b 0]");
+    says(&s, false, "more than 10000 anchors");
+    gb_str_deinit(&s);
+}
+
+static void aliases_share_their_texts(void **state)
+{
+    (void)state;
+    struct result r = read(gb_bytes_c("a: &a {k: x}\nb: *a\n"), false);
+    const struct gb_node *first = gb_node_locate(r.root, "a.k");
+    const struct gb_node *again = gb_node_locate(r.root, "b.k");
+    assert_ptr_not_equal(first, again);
+    assert_ptr_equal(first->text, again->text);
+    assert_ptr_equal(first->key, again->key);
+    assert_int_equal(again->size, 1);
+    done(&r);
+}
+
+static void a_full_arena_is_a_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *tail;
+    } rows[] = {{"[0,\"", "\"]"}, {"{\"", "\":0}"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct gb_str s = {0};
+        gb_str_append_c(&s, rows[i].head);
+        repeat(&s, "x", 200000);
+        gb_str_append_c(&s, rows[i].tail);
+        struct result r = {.arena = gb_arena_new(100000)};
+        r.ok = gb_document_json(gb_str_bytes(&s), 0, r.arena, &r.findings, &r.root);
+        assert_false(r.ok);
+        assert_true(gb_arena_full(r.arena));
+        assert_int_equal(r.findings.count, 1);
+        assert_non_null(strstr(r.findings.items[0].text, "needs more memory"));
+        assert_int_equal(r.findings.items[0].column, i == 0 ? 4 : 2);
+        done(&r);
         gb_str_deinit(&s);
     }
 }
@@ -292,6 +368,10 @@ int main(void)
         cmocka_unit_test(aliases_are_limited),
         cmocka_unit_test(size_is_limited),
         cmocka_unit_test(values_are_limited),
+        cmocka_unit_test(directives_are_limited),
+        cmocka_unit_test(anchors_are_limited),
+        cmocka_unit_test(aliases_share_their_texts),
+        cmocka_unit_test(a_full_arena_is_a_finding),
         cmocka_unit_test(nodes_are_located),
         cmocka_unit_test(numbers_are_recognised),
     };

@@ -36,6 +36,10 @@ static bool is_null(const yaml_event_t *e)
 static bool remember(struct reader *r, const char *anchor, struct gb_node *node)
 {
     if (anchor == NULL) return true;
+    if (r->anchors.count == GB_DOCUMENT_ANCHORS_MAX) {
+        return gb_build_fail(&r->build, GB_RULE_D4, node->line, node->column,
+                             "the document has more than %d anchors", GB_DOCUMENT_ANCHORS_MAX);
+    }
     struct gb_err err = gb_map_put(&r->anchors, gb_bytes_c(anchor), node);
     if (gb_failed(err)) r->build.findings->failed = true;
     return !gb_failed(err);
@@ -91,9 +95,9 @@ static bool take_end(struct reader *r)
     return n != NULL && remember(r, r->pending[r->build.depth], n);
 }
 
-/* Aliases are expanded by copying. Depth, node and expansion limits end a "billion laughs" early;
- * the depth limit of the builder also bounds this recursion. Copies keep the positions of the
- * original, where a mistake has to be mended. */
+/* Aliases are expanded by copying nodes; texts are shared. Depth, node and expansion limits end a
+ * "billion laughs" early; the depth limit of the builder also bounds this recursion. Copies keep
+ * the positions of the original, where a mistake has to be mended. */
 static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
 {
     if (++r->expanded > GB_DOCUMENT_EXPANDED_MAX) {
@@ -102,14 +106,11 @@ static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
     }
     struct gb_build *b = &r->build;
     if (from->kind != GB_NODE_MAP && from->kind != GB_NODE_LIST) {
-        return gb_build_scalar(b, from->kind, gb_bytes(from->text, from->size), from->line,
-                               from->column) != NULL;
+        return gb_build_scalar_again(b, from) != NULL;
     }
     if (gb_build_begin(b, from->kind, from->line, from->column) == NULL) return false;
     for (const struct gb_node *n = from->first; n != NULL; n = n->next) {
-        if (n->key != NULL && !gb_build_key(b, gb_bytes_c(n->key), n->key_line, n->key_column)) {
-            return false;
-        }
+        if (n->key != NULL) gb_build_key_again(b, n);
         if (!copy(r, n, mark)) return false;
     }
     /* Duplicate keys were reported with the original. */
@@ -188,11 +189,43 @@ static bool read_events(struct reader *r)
     }
 }
 
+static size_t break_size(const uint8_t *p, size_t size)
+{
+    if (p[0] == '\n') return 1;
+    if (p[0] == '\r') return size > 1 && p[1] == '\n' ? 2 : 1;
+    if (size > 1 && p[0] == 0xC2 && p[1] == 0x85) return 2;
+    return size > 2 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9) ? 3 : 0;
+}
+
+/* libyaml holds each directive against all others before it says a word, so a document of them
+ * would take minutes. Wherever such a line stands: nobody writes a hundred. */
+static bool check_directives(struct gb_build *b, struct gb_bytes text)
+{
+    size_t directives = 0;
+    uint32_t line = 1;
+    for (size_t i = 0; i < text.size;) {
+        if (text.data[i] == '%' && ++directives > GB_DOCUMENT_DIRECTIVES_MAX) {
+            return gb_build_fail(b, GB_RULE_D4, line, 1,
+                                 "the document has more than %d lines that start with %%; "
+                                 "directives are not needed, remove them",
+                                 GB_DOCUMENT_DIRECTIVES_MAX);
+        }
+        size_t size = 0;
+        while (i < text.size && size == 0) {
+            size = break_size(text.data + i, text.size - i);
+            i += size == 0 ? 1 : size;
+        }
+        line++;
+    }
+    return true;
+}
+
 bool gb_document_yaml(struct gb_bytes bytes, uint32_t layer, struct gb_arena *arena,
                       struct gb_findings *findings, const struct gb_node **root)
 {
     struct reader r = {.build = {.arena = arena, .findings = findings, .layer = layer}};
     if (!gb_build_check_text(&r.build, &bytes)) return false;
+    if (!check_directives(&r.build, bytes)) return false;
     if (yaml_parser_initialize(&r.parser) == 0) {
         findings->failed = true;
         return false;

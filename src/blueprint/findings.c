@@ -62,12 +62,25 @@ static char *text_of(const char *format, va_list args)
     return clean_copy(err.message);
 }
 
-void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
-                     const char *format, ...)
+static void count(struct gb_findings *f, enum gb_severity severity)
 {
     if (severity == GB_FINDING_ERROR) f->error_count++;
     if (severity == GB_FINDING_WARNING) f->warning_count++;
-    if (f->failed || f->count >= GB_FINDINGS_MAX) return;
+}
+
+/* By severity, so that warnings never push out the error that decides. */
+bool gb_findings_skip(struct gb_findings *f, enum gb_severity severity)
+{
+    if (!f->failed && f->kept[severity] < GB_FINDINGS_MAX) return false;
+    count(f, severity);
+    return true;
+}
+
+void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
+                     const char *format, ...)
+{
+    if (gb_findings_skip(f, severity)) return;
+    count(f, severity);
     if (!grow(f)) {
         f->failed = true;
         return;
@@ -88,6 +101,7 @@ void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb
     };
     va_end(args);
     f->count++;
+    f->kept[severity]++;
     if (item->path == NULL || item->id == NULL || item->text == NULL) f->failed = true;
 }
 

@@ -12,7 +12,7 @@
  *         Control characters in them become `?`, so that a finding is one line of UTF-8.
  * Thread: one at a time.
  * Errors: adding never fails at the call: out of memory is sticky and gb_findings_check tells. At
- *         most GB_FINDINGS_MAX are kept, the rest only counted. */
+ *         most GB_FINDINGS_MAX errors and as many warnings are kept, the rest only counted. */
 
 enum gb_severity { GB_FINDING_ERROR = 0, GB_FINDING_WARNING };
 enum { GB_FINDINGS_MAX = 200 };
@@ -31,6 +31,7 @@ struct gb_findings {
     struct gb_finding *items;
     size_t count;
     size_t error_count, warning_count; /* of all, also of those not kept */
+    size_t kept[2];                    /* private: by severity */
     size_t capacity;                   /* private */
     bool failed;                       /* out of memory */
 };
@@ -47,6 +48,9 @@ __attribute__((format(printf, 4, 5))) void gb_findings_add(struct gb_findings *f
                                                            enum gb_severity severity,
                                                            struct gb_finding_at at,
                                                            const char *format, ...);
+/* True when no more of this severity are kept; one is then counted. For callers that would walk the
+ * document for a finding's place or text: a million findings must not cost a million walks. */
+bool gb_findings_skip(struct gb_findings *f, enum gb_severity severity);
 /* By layer, then line, then column, then order of adding. */
 void gb_findings_sort(struct gb_findings *f);
 /* GB_UNAVAILABLE when memory ran out; else GB_INVALID_CONFIG with the count of errors; else OK. */

@@ -106,12 +106,36 @@ static void verdicts(void **state)
     assert_int_equal(f.count, 0);
 }
 
+static void errors_are_kept_behind_any_number_of_warnings(void **state)
+{
+    (void)state;
+    struct gb_findings f = {0};
+    struct gb_str s = {0};
+    for (int i = 0; i < 200; i++) {
+        assert_false(gb_findings_skip(&f, GB_FINDING_WARNING));
+        gb_findings_add(&f, GB_FINDING_WARNING, (struct gb_finding_at){.line = 1}, "w");
+    }
+    assert_int_equal(f.count, 200);
+    assert_true(gb_findings_skip(&f, GB_FINDING_WARNING));
+    gb_findings_add(&f, GB_FINDING_WARNING, (struct gb_finding_at){0}, "w");
+    assert_int_equal(f.count, 200);
+    assert_int_equal(f.warning_count, 202);
+    gb_findings_add(&f, GB_FINDING_ERROR, (struct gb_finding_at){.line = 2}, "e");
+    assert_int_equal(f.count, 201);
+    assert_string_equal(f.items[200].text, "e");
+    gb_findings_print(&f, (const char *const[]){"f"}, &s);
+    assert_non_null(strstr(s.data, "2 further findings are not shown"));
+    gb_str_deinit(&s);
+    gb_findings_deinit(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(printed_forms),
         cmocka_unit_test(sorting_keeps_the_order_of_one_place),
         cmocka_unit_test(verdicts),
+        cmocka_unit_test(errors_are_kept_behind_any_number_of_warnings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
     X(D1, "a document has at most 4 MiB")                                                          \
     X(D2, "a document is UTF-8 text")                                                              \
     X(D3, "a document is well-formed YAML or JSON")                                                \
-    X(D4, "a document has at most 500000 values, 100 levels, and 100000 values from aliases")      \
+    X(D4, "a document has at most 400000 values, 100 levels, and 100000 values from aliases")      \
     X(D5, "a map has no key twice")                                                                \
     X(D6, "tags, further documents, and keys that are no texts are refused")                       \
     X(D7, "texts and keys hold no NUL character")                                                  \

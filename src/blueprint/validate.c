@@ -22,6 +22,7 @@ void gb_check_leave(struct gb_check *c)
 static void add(struct gb_check *c, enum gb_severity severity, enum gb_rule rule, const char *key,
                 const char *format, va_list args)
 {
+    if (gb_findings_skip(c->findings, severity)) return;
     struct gb_finding_at at = {.path = c->path, .id = c->id, .rule = rule};
     gb_node_position(gb_node_locate(c->entry, key), &at);
     struct gb_err text = gb_err_v(GB_INVALID_CONFIG, format, args);

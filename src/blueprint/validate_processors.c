@@ -29,8 +29,10 @@ static void check_lists(struct gb_check *c, const struct gb_map *defined, struct
         gb_check_enter(c, "routes", i, r->id, r->node);
         for (size_t j = 0; j < r->processors.count; j++) {
             const char *name = r->processors.items[j];
-            put(c, listed, name);
-            if (gb_map_has(defined, gb_bytes_c(name))) continue;
+            if (gb_map_has(defined, gb_bytes_c(name))) {
+                put(c, listed, name);
+                continue;
+            }
             gb_check_error(c, GB_RULE_P8, "processors",
                            "processors[%zu] \"%.*s\" not found in processors", j, GB_SHOWN_MAX,
                            name);

@@ -16,7 +16,8 @@ static void check_findings(const struct gb_findings *f, struct gb_err err)
 {
     GB_ASSERT(!f->failed);
     GB_ASSERT(gb_failed(err) == (f->error_count > 0));
-    GB_ASSERT(f->count <= GB_FINDINGS_MAX && f->count <= f->error_count + f->warning_count);
+    GB_ASSERT(f->count <= 2 * (size_t)GB_FINDINGS_MAX &&
+              f->count <= f->error_count + f->warning_count);
     for (size_t i = 0; i < f->count; i++) {
         GB_ASSERT((f->items[i].line == 0) == (f->items[i].column == 0));
         GB_ASSERT(i == 0 || f->items[i - 1].line <= f->items[i].line);
