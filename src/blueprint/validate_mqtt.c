@@ -6,7 +6,7 @@
 
 /* Spec 03 §3.1, §13. */
 
-enum { PACKET_MAX = 268435455, METADATA_MAX = 131072, FIELD_MAX = 65535 };
+enum { PACKET_MAX = 268435455, METADATA_MAX = 131072, FIELD_MAX = 65535, URLS_MAX = 20000 };
 
 #define S "options.session."
 
@@ -221,10 +221,19 @@ static void claim_identity(struct gb_check *c, struct gb_map *seen, const struct
 void gb_validate_mqtt_identities(struct gb_check *c)
 {
     struct gb_map seen = {0};
+    size_t urls = 0;
     for (size_t i = 0; i < c->b->session_count; i++) {
         const struct gb_bp_session *s = &c->b->sessions[i];
         if (s->transport.value != GB_BP_MQTT || s->mqtt.client_id == NULL) continue;
         gb_check_enter(c, "sessions", i, s->id, s->node);
+        urls += s->mqtt.urls.count;
+        if (urls > URLS_MAX) { /* each one is remembered */
+            gb_check_error(c, GB_RULE_K4, S "broker_urls",
+                           S "broker_urls: up to here the sessions name %zu broker URLs; at most "
+                             "%d are accepted in a document",
+                           urls, URLS_MAX);
+            break;
+        }
         for (size_t j = 0; j < s->mqtt.urls.count; j++) {
             claim_identity(c, &seen, s, s->mqtt.urls.items[j]);
         }

@@ -228,7 +228,7 @@ FORMS = {  # the same bytes as JSON and as YAML
     "routes with distinct processors": (lambda: dump(routes_with_names(25)), NO),
     "all sections full": (lambda: dump(sections(10000)), "needs more memory"),
     "all sections half full": (lambda: dump(sections(5000)), OK),
-    "brokers of many sessions": (lambda: dump(brokers(20, 10000)), NO),
+    "brokers of many sessions": (lambda: dump(brokers(30, 10000)), "20000 are accepted"),
     "one route, 10000 bindings": (lambda: dump(routes(1, 10000, 10000)), OK),
     "one route, bindings without end": (lambda: fill('"u{}",', dump(routes(1)).decode()[:-4] + '"b0",', '"z"]}]}'), NO),
     "one binding without end": (lambda: fill('"b0",', dump(routes(1)).decode()[:-4] + '"b0",', '"b0"]}]}'), NO),
@@ -347,7 +347,7 @@ def table():
 def write_seeds(folder):
     for name, _ext, make, _outcome in table():
         data = make()
-        if len(data) <= 4096:
+        if len(data) <= 4096 and not name.endswith(", yaml"):  # the same bytes as the JSON form
             slug = "".join(c if c.isalnum() else "_" for c in name)
             (pathlib.Path(folder) / f"hostile_{slug}").write_bytes(data)
 
