@@ -43,7 +43,7 @@ const char *gb_blueprint_store_type(const struct gb_bp_store *store)
     case GB_BP_STORE_NONE:
         break;
     }
-    GB_ASSERT(!"a store without type is refused when it is decoded");
+    GB_ASSERT(false); /* a store without type is refused when it is decoded */
     return NULL;
 }
 
