@@ -136,7 +136,7 @@ static void add_store(struct gb_str *out, const char *role, const struct gb_bp_s
     gb_json_w_object_end(&w);
 }
 
-struct gb_err gb_blueprint_fingerprint(const struct gb_blueprint *b, char out[GB_SHA256_HEX])
+struct gb_err gb_blueprint_fingerprint_text(const struct gb_blueprint *b, struct gb_str *out)
 {
     static const char *const modes[] = {
         [GB_BP_STANDALONE] = "standalone", [GB_BP_CLUSTERED] = "clustered"};
@@ -145,16 +145,21 @@ struct gb_err gb_blueprint_fingerprint(const struct gb_blueprint *b, char out[GB
         [GB_BP_ROLLOUT_INDEPENDENT] = "independent",
         [GB_BP_ROLLOUT_COORDINATED] = "coordinated",
     };
-    struct gb_str text = {0};
-    add_text(&text, "tag", "gobridge/deployment-profile/v1");
-    add_text(&text, "deployment_mode", modes[b->bridge.deployment_mode.value]);
-    add_text(&text, "cluster.rollout", rollouts[b->bridge.cluster.rollout.value]);
-    add_members(&text, &b->bridge.cluster.members);
-    add_endpoints(&text, &b->bridge.cluster.endpoints);
+    add_text(out, "tag", "gobridge/deployment-profile/v1");
+    add_text(out, "deployment_mode", modes[b->bridge.deployment_mode.value]);
+    add_text(out, "cluster.rollout", rollouts[b->bridge.cluster.rollout.value]);
+    add_members(out, &b->bridge.cluster.members);
+    add_endpoints(out, &b->bridge.cluster.endpoints);
     for (int role = 0; role < GB_BP_ROLE_COUNT; role++) {
-        add_store(&text, gb_schema_role_name((enum gb_bp_role)role), &b->stores[role]);
+        add_store(out, gb_schema_role_name((enum gb_bp_role)role), &b->stores[role]);
     }
-    struct gb_err err = gb_str_check(&text, "the deployment fingerprint");
+    return gb_str_check(out, "the deployment fingerprint");
+}
+
+struct gb_err gb_blueprint_fingerprint(const struct gb_blueprint *b, char out[GB_SHA256_HEX])
+{
+    struct gb_str text = {0};
+    struct gb_err err = gb_blueprint_fingerprint_text(b, &text);
     if (!gb_failed(err)) gb_sha256_hex(gb_str_bytes(&text), out);
     gb_str_deinit(&text);
     return err;

@@ -15,6 +15,8 @@
 struct gb_err gb_blueprint_digest(const struct gb_blueprint *b, char out[GB_SHA256_HEX]);
 /* Of what the deployment owns (spec 07 §9, decision 0131). */
 struct gb_err gb_blueprint_fingerprint(const struct gb_blueprint *b, char out[GB_SHA256_HEX]);
+/* What the fingerprint is the digest of, one key a line. */
+struct gb_err gb_blueprint_fingerprint_text(const struct gb_blueprint *b, struct gb_str *out);
 /* What the rows of a store belong to: its table or path, NULL for `memory` and for no store. */
 const char *gb_blueprint_store_target(const struct gb_bp_store *store);
 /* "dynamodb" ...; only for a configured store. */
