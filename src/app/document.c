@@ -6,9 +6,6 @@
 #include "base/digest.h"
 #include "io/file.h"
 
-/* For a document that another program writes into a pipe. */
-enum { DOCUMENT_WAIT_MS = 60000 };
-
 static void print_findings(const struct gb_findings *findings, const char *path)
 {
     struct gb_str text = {0};
@@ -23,7 +20,7 @@ struct gb_err gb_document_load(const char *path, enum gb_document_use use,
     struct gb_str bytes = {0};
     struct gb_findings findings = {0};
     struct gb_blueprint *blueprint = NULL;
-    struct gb_err err = gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, DOCUMENT_WAIT_MS, &bytes);
+    struct gb_err err = gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, GB_DOCUMENT_WAIT_MS, &bytes);
     if (!gb_failed(err)) {
         err = gb_blueprint_load(gb_str_bytes(&bytes), path, gb_blueprint_format_of(path), &findings,
                                 &blueprint);

@@ -4,6 +4,9 @@
 #include "app/options.h"
 #include "blueprint/blueprint.h"
 
+/* For a document that another program writes into a pipe. */
+enum { GB_DOCUMENT_WAIT_MS = 60000 };
+
 /* Reads and checks the document of the command line.
  * Owns:   the blueprint belongs to the caller (gb_blueprint_free).
  * Thread: the main thread.

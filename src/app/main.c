@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/offline.h"
 #include "app/options.h"
 #include "app/process.h"
 
@@ -36,6 +37,14 @@ int main(int argc, char **argv)
         return 0;
     case GB_MODE_VALIDATE:
         return gb_process_validate(&o);
+    case GB_MODE_INSPECT:
+        return gb_offline_inspect(&o);
+    case GB_MODE_DIGEST:
+        return gb_offline_digest(&o);
+    case GB_MODE_FINGERPRINT:
+        return gb_offline_fingerprint(&o);
+    case GB_MODE_DIFF:
+        return gb_offline_diff(&o);
     case GB_MODE_SEED:
         return gb_process_seed(&o);
     case GB_MODE_RUN:

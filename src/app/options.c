@@ -19,6 +19,14 @@ const char gb_options_usage[] =
     "  -seed-managed-subscriptions ID[=FILTER,FILTER...]\n"
     "                   write the subscription baseline of a durable MQTT session and exit; "
     "repeatable\n"
+    "  -inspect FILE    describe a document as one JSON object, findings included; exit 1 when it "
+    "has errors\n"
+    "  -config-digest FILE\n"
+    "                   print the digest of its content: equal for every spelling of the same\n"
+    "  -deployment-fingerprint FILE\n"
+    "                   print the digest of what the deployment owns of it: cluster and stores\n"
+    "  -diff OLD NEW    what a change would stop, start and need, as JSON; exit 0 equal, 1 "
+    "different\n"
     "  -version         print the version\n"
     "  -help            print this text\n"
     "\n"
@@ -32,7 +40,7 @@ const char gb_options_usage[] =
 
 struct flag {
     const char *name;
-    bool takes_value; /* the next argument when there is no '=' */
+    unsigned values; /* how many; the next arguments when there is no '=' */
     struct gb_err (*apply)(struct gb_options *o, const char *value);
 };
 
@@ -107,30 +115,51 @@ static struct gb_err apply_seed(struct gb_options *o, const char *value)
     return set_mode(o, GB_MODE_SEED);
 }
 
+static struct gb_err add_file(struct gb_options *o, const char *value, enum gb_mode mode,
+                              size_t count)
+{
+    if (o->file_count == count) return gb_err(GB_INVALID_CONFIG, "at most one mode flag per call");
+    struct gb_err err = set_mode(o, mode);
+    if (!gb_failed(err)) o->files[o->file_count++] = value;
+    return err;
+}
+static struct gb_err apply_inspect(struct gb_options *o, const char *value)
+{
+    return add_file(o, value, GB_MODE_INSPECT, 1);
+}
+static struct gb_err apply_digest(struct gb_options *o, const char *value)
+{
+    return add_file(o, value, GB_MODE_DIGEST, 1);
+}
+static struct gb_err apply_fingerprint(struct gb_options *o, const char *value)
+{
+    return add_file(o, value, GB_MODE_FINGERPRINT, 1);
+}
+static struct gb_err apply_diff(struct gb_options *o, const char *value)
+{
+    return add_file(o, value, GB_MODE_DIFF, 2);
+}
+
 static const struct flag flags[] = {
-    {"config", true, apply_config},
-    {"log-level", true, apply_log_level},
-    {"start-empty", false, apply_start_empty},
-    {"validate", false, apply_validate},
-    {"strict", false, apply_strict},
-    {"version", false, apply_version},
-    {"help", false, apply_help},
-    {"h", false, apply_help},
-    {"seed-managed-subscriptions", true, apply_seed},
+    {"config", 1, apply_config},
+    {"log-level", 1, apply_log_level},
+    {"start-empty", 0, apply_start_empty},
+    {"validate", 0, apply_validate},
+    {"strict", 0, apply_strict},
+    {"version", 0, apply_version},
+    {"help", 0, apply_help},
+    {"h", 0, apply_help},
+    {"seed-managed-subscriptions", 1, apply_seed},
+    {"inspect", 1, apply_inspect},
+    {"config-digest", 1, apply_digest},
+    {"deployment-fingerprint", 1, apply_fingerprint},
+    {"diff", 2, apply_diff},
 };
 
 /* Flags of the specification whose capability comes with a later release. */
 static const char *const later[] = {
-    "credentials-dir",
-    "admin-addr",
-    "monitor-addr",
-    "healthcheck",
-    "inspect",
-    "config-digest",
-    "deployment-fingerprint",
-    "diff",
-    "initial-config-digest",
-    "create-tables",
+    "credentials-dir",       "admin-addr",    "monitor-addr", "healthcheck",
+    "initial-config-digest", "create-tables",
 };
 
 static const struct flag *find_flag(const char *name, size_t size)
@@ -151,6 +180,12 @@ static struct gb_err unknown_flag(const char *name, size_t size)
     return gb_err(GB_INVALID_CONFIG, "unknown flag -%.*s", (int)size, name);
 }
 
+static struct gb_err missing_value(const struct flag *f)
+{
+    if (f->values == 1) return gb_err(GB_INVALID_CONFIG, "-%s needs a value", f->name);
+    return gb_err(GB_INVALID_CONFIG, "-%s needs %u values", f->name, f->values);
+}
+
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
 {
     struct gb_options o = {.config = "bridge.yaml", .log_level = GB_LOG_INFO, .start_empty = true};
@@ -164,12 +199,15 @@ struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *o
         const struct flag *f = find_flag(name, size);
         if (f == NULL) return unknown_flag(name, size);
         const char *value = equals == NULL ? NULL : equals + 1;
-        if (f->takes_value && value == NULL) {
-            if (i + 1 == argc) return gb_err(GB_INVALID_CONFIG, "-%s needs a value", f->name);
-            value = argv[++i];
+        for (unsigned n = 0; n < f->values || n == 0; n++) {
+            if (n > 0) value = NULL; /* only the first one follows an '=' */
+            if (f->values > 0 && value == NULL) {
+                if (i + 1 == argc) return missing_value(f);
+                value = argv[++i];
+            }
+            struct gb_err err = f->apply(&o, value);
+            if (gb_failed(err)) return err;
         }
-        struct gb_err err = f->apply(&o, value);
-        if (gb_failed(err)) return err;
     }
     *out = o;
     return gb_ok();

@@ -10,8 +10,18 @@
  * Thread: any. Pure.
  * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is
  *         not supported yet; the caller prints it with the usage and exits 2. */
-enum gb_mode { GB_MODE_RUN = 0, GB_MODE_VALIDATE, GB_MODE_VERSION, GB_MODE_HELP, GB_MODE_SEED };
-enum { GB_OPTIONS_SEEDS_MAX = 64 };
+enum gb_mode {
+    GB_MODE_RUN = 0,
+    GB_MODE_VALIDATE,
+    GB_MODE_VERSION,
+    GB_MODE_HELP,
+    GB_MODE_SEED,
+    GB_MODE_INSPECT, /* these take `files` */
+    GB_MODE_DIGEST,
+    GB_MODE_FINGERPRINT,
+    GB_MODE_DIFF,
+};
+enum { GB_OPTIONS_SEEDS_MAX = 64, GB_OPTIONS_FILES_MAX = 2 };
 
 struct gb_options {
     enum gb_mode mode;
@@ -22,6 +32,8 @@ struct gb_options {
     bool start_empty; /* default true */
     const char *seeds[GB_OPTIONS_SEEDS_MAX];
     size_t seed_count;
+    const char *files[GB_OPTIONS_FILES_MAX]; /* the documents a mode names itself */
+    size_t file_count;
 };
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out);
 extern const char gb_options_usage[];

@@ -67,6 +67,13 @@ static const struct good_row {
     {"seed, repeated",
      {"-seed-managed-subscriptions", "s1", "-seed-managed-subscriptions=s2=a"},
      {DEFAULTS, .mode = GB_MODE_SEED, .seed_count = 2}},
+    {"inspect", {"-inspect", "f"}, {DEFAULTS, .mode = GB_MODE_INSPECT, .file_count = 1}},
+    {"digest with =", {"-config-digest=f"}, {DEFAULTS, .mode = GB_MODE_DIGEST, .file_count = 1}},
+    {"fingerprint",
+     {"--deployment-fingerprint", "f"},
+     {DEFAULTS, .mode = GB_MODE_FINGERPRINT, .file_count = 1}},
+    {"diff", {"-diff", "a", "b"}, {DEFAULTS, .mode = GB_MODE_DIFF, .file_count = 2}},
+    {"diff with =", {"-diff=a", "-b"}, {DEFAULTS, .mode = GB_MODE_DIFF, .file_count = 2}},
 };
 
 static void accepted_command_lines(void **state)
@@ -86,6 +93,7 @@ static void accepted_command_lines(void **state)
         assert_int_equal(o.strict, row->want.strict);
         assert_int_equal(o.start_empty, row->want.start_empty);
         assert_int_equal(o.seed_count, row->want.seed_count);
+        assert_int_equal(o.file_count, row->want.file_count);
     }
 }
 
@@ -116,12 +124,18 @@ static const struct bad_row {
     {"later: admin", {"-admin-addr=:1"}, "-admin-addr is not supported yet"},
     {"later: monitor", {"--monitor-addr", ":1"}, "-monitor-addr is not supported yet"},
     {"later: healthcheck", {"-healthcheck"}, "-healthcheck is not supported yet"},
-    {"later: inspect", {"-inspect", "f"}, "-inspect is not supported yet"},
-    {"later: digest", {"-config-digest", "f"}, "-config-digest is not supported yet"},
-    {"later: fingerprint",
-     {"-deployment-fingerprint", "f"},
-     "-deployment-fingerprint is not supported yet"},
-    {"later: diff", {"-diff", "a", "b"}, "-diff is not supported yet"},
+    {"inspect without a file", {"-inspect"}, "-inspect needs a value"},
+    {"diff with one file", {"-diff", "a"}, "-diff needs 2 values"},
+    {"diff with one file behind =", {"-diff=a"}, "-diff needs 2 values"},
+    {"diff with three files", {"-diff", "a", "b", "c"}, "stray argument \"c\""},
+    {"two digests",
+     {"-config-digest", "a", "-config-digest", "b"},
+     "at most one mode flag per call"},
+    {"two diffs", {"-diff", "a", "b", "-diff", "c", "d"}, "at most one mode flag per call"},
+    {"digest and fingerprint",
+     {"-config-digest", "a", "-deployment-fingerprint", "b"},
+     "at most one mode flag per call"},
+    {"inspect and validate", {"-inspect", "a", "-validate"}, "at most one mode flag per call"},
     {"later: embedded digest",
      {"-initial-config-digest"},
      "-initial-config-digest is not supported yet"},
@@ -162,9 +176,18 @@ static void seeds_are_bounded(void **state)
 static void usage_names_the_flags(void **state)
 {
     (void)state;
-    static const char *const names[] = {"-config ",  "-log-level ", "-start-empty=",
-                                        "-validate", "-strict",     "-seed-managed-subscriptions ",
-                                        "-version",  "-help"};
+    static const char *const names[] = {"-config ",
+                                        "-log-level ",
+                                        "-start-empty=",
+                                        "-validate",
+                                        "-strict",
+                                        "-seed-managed-subscriptions ",
+                                        "-version",
+                                        "-help",
+                                        "-inspect ",
+                                        "-config-digest ",
+                                        "-deployment-fingerprint ",
+                                        "-diff "};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_non_null(strstr(gb_options_usage, names[i]));
 }
