@@ -6,8 +6,8 @@
 #include "blueprint/override.h"
 #include "blueprint/validate.h"
 
-/* With the text, what the YAML reader holds and the program itself, the process stays below 64 MiB
- * (decision 0160). */
+/* For each layer. With the text, what the YAML reader holds and the program itself, the process
+ * stays below 64 MiB where there is one (decision 0160). */
 #define ARENA_MAX ((size_t)36 << 20)
 
 enum gb_blueprint_format gb_blueprint_format_of(const char *file_name)
@@ -37,13 +37,45 @@ static void check_layer(const struct gb_node *root, struct gb_findings *findings
         struct gb_decode d = {.arena = arena, .findings = findings, .partial = true};
         gb_decode_document(&d, root, b);
     }
-    if (b == NULL || gb_arena_failed(arena)) findings->failed = true;
+    bool full = b != NULL && gb_arena_full(arena); /* the decoder has said so */
+    if (b == NULL || (gb_arena_failed(arena) && !full)) findings->failed = true;
     gb_arena_free(arena);
 }
 
 static bool is_broken(const struct gb_arena *arena, const struct gb_findings *findings)
 {
     return findings->failed || findings->error_count > 0 || gb_arena_failed(arena);
+}
+
+/* A merge or override ended without a tree and without a finding. */
+static void fail_layer(const struct gb_arena *arena, uint32_t layer, struct gb_findings *findings)
+{
+    if (gb_arena_full(arena)) {
+        gb_findings_add(findings, GB_FINDING_ERROR,
+                        (struct gb_finding_at){.layer = layer, .rule = GB_RULE_D4},
+                        GB_DOCUMENT_TOO_LARGE);
+    } else {
+        findings->failed = true;
+    }
+}
+
+/* All mistakes in one run: the tree goes on without what was refused. */
+static const struct gb_node *override_all(const struct gb_blueprint_input *in,
+                                          struct gb_arena *arena, const struct gb_node *root,
+                                          struct gb_findings *findings)
+{
+    for (size_t i = 0; root != NULL && i < in->override_count; i++) {
+        uint32_t layer = (uint32_t)(in->layer_count + i);
+        size_t errors = findings->error_count;
+        const struct gb_node *next =
+            gb_override_apply(arena, findings, root, layer, &in->overrides[i]);
+        if (next == NULL && findings->error_count == errors) {
+            fail_layer(arena, layer, findings);
+            return NULL;
+        }
+        if (next != NULL) root = next;
+    }
+    return root;
 }
 
 /* One tree of all layers and overrides; NULL after a finding, or when out of memory. */
@@ -60,18 +92,9 @@ static const struct gb_node *compose(const struct gb_blueprint_input *in, struct
     const struct gb_node *root = is_broken(arena, findings) ? NULL : roots[0];
     for (size_t i = 1; root != NULL && i < in->layer_count; i++) {
         root = gb_merge_layers(arena, root, roots[i]);
-        if (root == NULL) findings->failed = true;
+        if (root == NULL) fail_layer(arena, (uint32_t)i, findings);
     }
-    bool ok = root != NULL;
-    for (size_t i = 0; ok && i < in->override_count; i++) { /* all mistakes in one run */
-        uint32_t layer = (uint32_t)(in->layer_count + i);
-        const struct gb_node *next =
-            gb_override_apply(arena, findings, root, layer, &in->overrides[i]);
-        if (next != NULL) root = next;
-        ok = next != NULL || findings->error_count > 0;
-        if (!ok) findings->failed = true;
-    }
-    return ok ? root : NULL;
+    return override_all(in, arena, root, findings);
 }
 
 /* The rule of the document's keys (V10), for those which stand in for them. */
@@ -127,7 +150,7 @@ struct gb_err gb_blueprint_load_layers(const struct gb_blueprint_input *in,
 {
     GB_ASSERT(in->layer_count >= 1 && in->layer_count <= GB_BLUEPRINT_LAYERS_MAX);
     GB_ASSERT(in->override_count <= GB_BLUEPRINT_OVERRIDES_MAX);
-    struct gb_arena *arena = gb_arena_new(ARENA_MAX);
+    struct gb_arena *arena = gb_arena_new(ARENA_MAX * in->layer_count);
     if (arena == NULL) return gb_err_no_memory("the blueprint");
     struct gb_blueprint *b = gb_arena_alloc(arena, sizeof *b);
     if (b == NULL) {

@@ -272,10 +272,27 @@ static void decode_text_map(struct gb_decode *d, const struct gb_node *node, str
     *out = (struct gb_bp_map){.items = items, .count = count, .given = true};
 }
 
+/* A document that was read from the API: its secrets are gone. A layer by itself may hold the
+ * marker (merge.h). */
+static bool refuse_marker(struct gb_decode *d, const struct gb_field *f, const struct gb_node *node)
+{
+    if (d->partial || (f->flags & GB_FIELD_SECRET) == 0) return false;
+    const struct gb_node *n = node->kind == GB_NODE_MAP ? node->first : node;
+    while (n != NULL && !(is_text(n) && strcmp(n->text, GB_REDACTED) == 0))
+        n = n == node ? NULL : n->next;
+    if (n == NULL) return false;
+    gb_decode_error(d, GB_RULE_K7, n,
+                    "%s is the marker " GB_REDACTED
+                    ", and no layer below holds a secret that it could keep; write the secret",
+                    d->key);
+    return true;
+}
+
 void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const struct gb_node *node,
                      unsigned char *out)
 {
     void *at = out;
+    if (refuse_marker(d, field, node)) return;
     switch (field->type) {
     case GB_FIELD_TEXT: {
         const char *text = NULL;

@@ -20,6 +20,7 @@
     X(K4, "a number, a duration and a list are within the bounds of their key")                    \
     X(K5, "a word is one of the set of its key")                                                   \
     X(K6, "a duration is a number with a unit, such as \"30s\"")                                   \
+    X(K7, "a secret is written out; [REDACTED] stands for the http key of a layer below")          \
     X(V1, "bridge.id is written")                                                                  \
     X(V2, "values agree with each other")                                                          \
     X(V3,                                                                                          \
