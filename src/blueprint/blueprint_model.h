@@ -51,6 +51,7 @@ enum gb_bp_processor_type {
 enum gb_bp_role { GB_BP_LEASE = 0, GB_BP_OUTBOX, GB_BP_DLQ, GB_BP_SUBSCRIPTIONS, GB_BP_ROLE_COUNT };
 
 struct gb_bp_receiver;
+struct gb_bp_route;
 
 struct gb_bp_locator {
     const struct gb_node *node;
@@ -105,6 +106,10 @@ struct gb_bp_session {
     /* Links, resolved after decoding. */
     const struct gb_bp_receiver *receiver; /* the one receiver on it, or NULL */
     bool in_use;                           /* else it is not built (spec 01 W5) */
+    /* The route of the least id whose session block names it, or NULL. */
+    const struct gb_bp_route *lease_route;
+    bool named_by_binding;  /* a binding in use has it as its own session_id */
+    bool carries_a_binding; /* the same, or its sender has */
 };
 struct gb_bp_topic {
     const struct gb_node *node;

@@ -171,23 +171,39 @@ static void link_route(struct gb_decode *d, struct gb_bp_route *r, const struct 
     r->bindings = links;
 }
 
-static void use(const struct ids *ids, const struct gb_bp_session *session)
+static struct gb_bp_session *use(const struct ids *ids, const struct gb_bp_session *session)
 {
-    if (session == NULL) return;
+    if (session == NULL) return NULL;
     struct gb_bp_session *s = find(&ids->sessions, session->id);
     if (s != NULL) s->in_use = true;
+    return s;
+}
+
+static const char *id_of(const struct gb_bp_route *r)
+{
+    return r->id == NULL ? "" : r->id;
+}
+
+/* The least id, so that the order of routes says nothing (spec 06 §9.1). */
+static void name_lease(const struct gb_bp_route *r, struct gb_bp_session *s)
+{
+    if (s == NULL) return;
+    if (s->lease_route == NULL || strcmp(id_of(r), id_of(s->lease_route)) < 0) s->lease_route = r;
 }
 
 static void mark_used(const struct gb_bp_route *r, const struct ids *ids)
 {
-    if (r->receiver != NULL) use(ids, r->receiver->session);
-    use(ids, r->session.session);
-    if (r->session.sender != NULL) use(ids, r->session.sender->session);
+    if (r->receiver != NULL) (void)use(ids, r->receiver->session);
+    name_lease(r, use(ids, r->session.session));
+    if (r->session.sender != NULL) (void)use(ids, r->session.sender->session);
     for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
         const struct gb_bp_binding *b = r->bindings[i];
         if (b == NULL) continue;
-        use(ids, b->session);
-        if (b->sender != NULL) use(ids, b->sender->session);
+        struct gb_bp_session *own = use(ids, b->session);
+        struct gb_bp_session *senders = b->sender == NULL ? NULL : use(ids, b->sender->session);
+        struct gb_bp_session *carrier = own != NULL ? own : senders;
+        if (own != NULL) own->named_by_binding = true;
+        if (carrier != NULL) carrier->carries_a_binding = true;
     }
 }
 

@@ -116,16 +116,16 @@ static void wrong_duration(struct gb_decode *d, const struct gb_field *f,
                            const struct gb_node *node)
 {
     char limit[GB_DURATION_TEXT_MAX];
+    enum gb_rule rule = f->rule == GB_RULE_NONE ? GB_RULE_K4 : f->rule;
     if (f->min > 0) {
-        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" must be greater than zero%s", d->key,
-                        SHOWN_MAX, node->text,
-                        (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
+        gb_decode_error(d, rule, node, "%s \"%.*s\" must be greater than zero%s", d->key, SHOWN_MAX,
+                        node->text, (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
     } else if (f->max == INT64_MAX) {
-        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" must not be negative", d->key, SHOWN_MAX,
+        gb_decode_error(d, rule, node, "%s \"%.*s\" must not be negative", d->key, SHOWN_MAX,
                         node->text);
     } else {
         gb_duration_print(f->max, limit);
-        gb_decode_error(d, GB_RULE_K4, node, "%s \"%.*s\" is out of range; must be 0s..%s", d->key,
+        gb_decode_error(d, rule, node, "%s \"%.*s\" is out of range; must be 0s..%s", d->key,
                         SHOWN_MAX, node->text, limit);
     }
 }

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "blueprint/cadence.h"
+#include "blueprint/lease_plan.h"
 #include "blueprint/validate.h"
 #include "domain/mqtt_topic.h"
 

@@ -66,6 +66,12 @@ void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id)
     }
 }
 
+bool gb_key_is_unread(const struct gb_node *block, const char *key, bool given)
+{
+    const struct gb_node *written = gb_node_get(block, key);
+    return !given && written != NULL && written->kind != GB_NODE_NULL;
+}
+
 void gb_validate(struct gb_check *c)
 {
     gb_check_leave(c);
@@ -77,6 +83,7 @@ void gb_validate(struct gb_check *c)
     gb_validate_bindings(c);
     gb_validate_routes(c);
     gb_validate_leases(c);
+    gb_validate_cluster(c);
     gb_validate_processors(c);
     gb_validate_http(c);
 }

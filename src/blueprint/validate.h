@@ -47,13 +47,17 @@ void gb_validate_route_source(struct gb_check *c, const struct gb_bp_route *r); 
 void gb_validate_resolver(struct gb_check *c, const struct gb_bp_route *r);
 void gb_validate_route_session(struct gb_check *c, const struct gb_bp_route *r);
 void gb_validate_lease(struct gb_check *c, const struct gb_bp_route_session *s);
-void gb_validate_leases(struct gb_check *c); /* across routes, after them */
+void gb_validate_leases(struct gb_check *c);  /* P1-P3, P5: by session, after the routes */
+void gb_validate_cluster(struct gb_check *c); /* C2, C4, C6, C9: nothing when standalone */
 void gb_validate_http(struct gb_check *c);
 void gb_validate_processors(struct gb_check *c);
 /* All of the above, in document order of the sections. */
 void gb_validate(struct gb_check *c);
 
 /* Shared facts. */
+
+/* Written but refused by the decoder, so the model holds a default that nobody asked for. */
+bool gb_key_is_unread(const struct gb_node *block, const char *key, bool given);
 static inline bool gb_session_is_durable(const struct gb_bp_session *s)
 {
     return s->session_mode.value != GB_BP_EPHEMERAL;

@@ -107,64 +107,10 @@ static void drain_settings(void **state)
     RULES(DOCUMENTS "standalone.yaml", drain_settings_rows);
 }
 
-static const struct rule_row leases_of_the_cluster_document_rows[] = {
-    {"01 row 1", "bridge:\n", "bridge:\n",
-     "doc:15:29: warning: stores.outbox.options.stale_claim_duration 35s"},
-    {"01 row 3, undecided", "      broker_health_step_down: off\n", "",
-     "session.failover_slo needs broker_health_step_down"},
-    {"01 row 8", "client_id: telemetry-bridge",
-     "client_id: telemetry-bridge\n        client_id_suffix: hostname",
-     "client_id_suffix is refused on an exclusive session"},
-    {"01 row 16, span", "      lease_ttl: 300s\n",
-     "      lease_ttl: 10s\n"
-     "      renew_interval: 3s\n",
-     "is 13.5s and must be less than lease_ttl, 10s"},
-    {"01 row 16, short", "      lease_ttl: 300s\n", "      lease_ttl: 4s\n",
-     "session.lease_ttl resolves to 4s; at least 5s is required"},
-    {"01 row 18", "      lease_ttl: 300s\n", "      acquire_poll_interval: 100ms\n",
-     "session.acquire_poll_interval resolves to 100ms; at least 250ms"},
-    {"01 row 22, error", "stale_claim_duration: 35s", "stale_claim_duration: 30s",
-     "stale_claim_duration 30s must be greater than"},
-    {"01 row 22, warning", "stale_claim_duration: 35s", "stale_claim_duration: 31s",
-     "stale_claim_duration 31s is not greater than send_timeout"},
-    {"01 V33, long", "stale_claim_duration: 35s", "stale_claim_duration: 61s",
-     "at most twice that"},
-    {"01 W2", "      lease_ttl: 300s\n", "      lease_ttl: 60s\n",
-     "the time to connect, reconcile and renew once"},
-    {"01 row 5", "  lease: {type: dynamodb, options: {table_name: gobridge-leases}}\n", "",
-     "exclusive session requires stores.lease"},
-    {"01 row 24 family, direct_hold", "delivery_mode: shared_outbox", "delivery_mode: direct_hold",
-     "outbox_persist is refused with direct_hold"},
-    {"01 row 33", "      lease_ttl: 300s\n",
-     "      lease_ttl: 300s\n"
-     "  - id: second\n"
-     "    receiver_id: telemetry-in\n"
-     "    delivery_mode: shared_outbox\n"
-     "    bindings: [to-sqs]\n"
-     "    session:\n"
-     "      session_id: mqtt-conn\n"
-     "      sender_id: sqs-out\n",
-     "lease settings differ from those of route"},
-    {"jitter trimmed", "      lease_ttl: 300s\n",
-     "      lease_ttl: 300s\n      lease_renew_jitter: 200s\n",
-     "session.lease_renew_jitter is shortened"},
-    {"01 P5, block over another session", "session_mode: exclusive", "session_mode: persistent",
-     "session \"mqtt-conn\" is not exclusive"},
-    {"03 check 4, clean start", "clean_start: false", "clean_start: true",
-     "clean_start: true is overridden on an exclusive session"},
-};
-
-static void leases_of_the_cluster_document(void **state)
-{
-    (void)state;
-    RULES(DOCUMENTS "cluster.yaml", leases_of_the_cluster_document_rows);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drain_settings),
-        cmocka_unit_test(leases_of_the_cluster_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

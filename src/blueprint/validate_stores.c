@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "blueprint/cadence.h"
+#include "blueprint/lease_plan.h"
 #include "blueprint/schema.h"
 #include "blueprint/validate.h"
 
