@@ -69,10 +69,14 @@ def describe(field):
 
 def value_of(tables, field):
     made = {"text": text_value, "bool": bool_value, "int": int_value, "number": number_value,
-            "duration": duration_value, "word": word_value, "texts": texts_value, "text_map": text_map_value,
-            "raw": raw_value}.get(field["type"])
+            "duration": duration_value, "word": word_value, "raw": raw_value}.get(field["type"])
     if made:
         return made(field)
+    if field["type"] == "texts":
+        return texts_value(tables, field)
+    if field["type"] == "text_map":
+        return {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]},
+                "maxProperties": tables.list_max}
     if field["type"] == "block":
         return {**map_of(tables, field["child"], field["path"], field["required"]), "description": describe(field)}
     entry = map_of(tables, field["child"], field["path"], any(f["required"] for f in field["child"].fields))
@@ -126,16 +130,13 @@ def word_value(field):
     return {"anyOf": [*ways, NONE], **(default_of(field, default) if default else {})}
 
 
-def texts_value(field):
-    value = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}}
+def texts_value(tables, field):
+    value = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "maxItems": tables.list_max}
     if field["commas"]:
         part = "[^,]*[^, \\t][^,]*"
-        value |= {"type": ["array", "string", "null"], "pattern": f"^({part}(,{part})*)?$"}
+        value |= {"type": ["array", "string", "null"],
+                  "pattern": f"^({part}(,{part}){{0,{tables.list_max - 1}}})?$"}
     return value
-
-
-def text_map_value(_field):
-    return {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}}
 
 
 def raw_value(_field):

@@ -85,6 +85,14 @@ static void put_default(const struct gb_field *f, unsigned char *at)
     }
 }
 
+/* An entry with nothing in it lacks what is required; a single block would be as if absent. */
+static void decode_entry_block(struct gb_decode *d, const struct gb_block *block,
+                               const struct gb_node *node, unsigned char *entry)
+{
+    gb_decode_block(d, block, node, entry);
+    if (node->kind == GB_NODE_NULL) gb_decode_required(d, block, NULL, node);
+}
+
 /* Entries of a section are named by index and id, those below by the key. */
 static void decode_entry(struct gb_decode *d, const struct gb_field *f, size_t index,
                          const struct gb_node *node, unsigned char *entry)
@@ -93,19 +101,19 @@ static void decode_entry(struct gb_decode *d, const struct gb_field *f, size_t i
         /* The name follows the node in such structs. */
         *(const char **)(void *)(entry + sizeof(const struct gb_node *)) = node->key;
         size_t before = gb_decode_push(d, node->key);
-        gb_decode_block(d, f->block, node, entry);
+        decode_entry_block(d, f->block, node, entry);
         gb_decode_pop(d, before);
     } else if ((f->flags & GB_FIELD_SECTION) != 0) {
         const struct gb_node *id = gb_node_get(node, "id");
         bool named = id != NULL && (id->kind == GB_NODE_PLAIN || id->kind == GB_NODE_STRING);
         gb_decode_enter(d, f->key, index, named ? id->text : NULL);
-        gb_decode_block(d, f->block, node, entry);
+        decode_entry_block(d, f->block, node, entry);
         gb_decode_leave(d);
     } else {
         char bracket[24];
         (void)snprintf(bracket, sizeof bracket, "[%zu]", index);
         size_t before = gb_decode_push(d, bracket);
-        gb_decode_block(d, f->block, node, entry);
+        decode_entry_block(d, f->block, node, entry);
         gb_decode_pop(d, before);
     }
     /* An empty entry still stands in the list: rules on its missing keys need its place. */

@@ -68,7 +68,8 @@ static void decode_session(struct gb_decode *d, struct gb_bp_session *s)
     if (s->transport.value != GB_BP_MQTT) return;
     decode_options(d, &gb_schema_mqtt_session_options, s->raw, s->node, s);
     struct gb_bp_mqtt_session *mqtt = &s->mqtt;
-    if (!d->partial && mqtt->node == NULL && gb_node_get(s->raw, "session") == NULL) {
+    const struct gb_node *session = gb_node_get(s->raw, "session");
+    if (!d->partial && (session == NULL || session->kind == GB_NODE_NULL)) {
         gb_decode_error(d, GB_RULE_K2, s->node,
                         "options.session is required; it names the broker and the "
                         "client_id");

@@ -258,6 +258,25 @@ static void check_text_map(const struct gb_block *b, const struct gb_field *f)
     done(&a);
 }
 
+/* An entry with nothing in it lacks all that an entry needs. */
+static void check_empty_entry(const struct gb_block *b, const struct gb_field *f)
+{
+    struct attempt a;
+    attempt(&a, b, f->key, f->type == GB_FIELD_BLOCKS ? "[~]" : "{x: ~}");
+    size_t required = 0;
+    size_t missing = 0;
+    for (size_t i = 0; i < f->block->count; i++) {
+        required += (f->block->fields[i].flags & GB_FIELD_REQUIRED) != 0;
+    }
+    for (size_t i = 0; i < a.findings.count; i++) { /* the block itself may lack keys, too */
+        const struct gb_finding *missed = &a.findings.items[i];
+        missing += strchr(missed->text, '.') != NULL || missed->path[0] != '\0';
+    }
+    assert_int_equal(a.refused, 0);
+    assert_int_equal(missing, required);
+    done(&a);
+}
+
 static void check_block(const struct gb_block *b);
 
 static void check_field(const struct gb_block *b, const struct gb_field *f)
@@ -295,10 +314,12 @@ static void check_field(const struct gb_block *b, const struct gb_field *f)
     case GB_FIELD_BLOCKS:
         refuses(b, f->key, "{a: b}");
         refuses(b, f->key, "a");
+        check_empty_entry(b, f);
         check_block(f->block);
         break;
     case GB_FIELD_BLOCK_MAP:
         refuses(b, f->key, "[a]");
+        check_empty_entry(b, f);
         check_block(f->block);
         break;
     case GB_FIELD_RAW:
@@ -373,6 +394,26 @@ static const struct suggest_row {
     {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
 };
 
+static void an_empty_mqtt_session_is_missing(void **state)
+{
+    (void)state;
+    static const char text[] = "sessions: [{id: a, transport: mqtt, options: {session: ~}}]";
+    struct gb_findings findings = {0};
+    struct gb_arena *arena = gb_arena_new(ARENA);
+    assert_non_null(arena);
+    const struct gb_node *root = NULL;
+    assert_true(gb_document_yaml(gb_bytes_c(text), 0, arena, &findings, &root));
+    struct gb_blueprint *b = gb_arena_alloc(arena, sizeof *b);
+    assert_non_null(b);
+    struct gb_decode d = {.arena = arena, .findings = &findings};
+    gb_decode_document(&d, root, b);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].rule, GB_RULE_K2);
+    assert_non_null(strstr(findings.items[0].text, "options.session is required"));
+    gb_findings_deinit(&findings);
+    gb_arena_free(arena);
+}
+
 static void close_keys_are_suggested(void **state)
 {
     (void)state;
@@ -399,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_of_the_document),
         cmocka_unit_test(every_key_of_the_options),
+        cmocka_unit_test(an_empty_mqtt_session_is_missing),
         cmocka_unit_test(close_keys_are_suggested),
         cmocka_unit_test(words_print_as_they_are_written),
     };
