@@ -14,7 +14,8 @@ RULE_GROUPS = {"D": "reading the document", "K": "keys and values", "V": "what b
 
 
 def write(tables):
-    filled = {"keys": lambda _: keys(tables), "rules": lambda _: rules(tables), "example": example}
+    filled = {"keys": lambda _: keys(tables), "rules": lambda _: rules(tables), "example": example,
+              "list_max": lambda _: str(tables.list_max)}
     text = re.sub(r"\{\{(\w+)(?: (\S+))?\}\}", lambda m: filled[m[1]](m[2]), TEMPLATE.read_text(encoding="utf-8"))
     return NOTE + text
 
