@@ -68,9 +68,10 @@ class DynamoDb:
         """A client that never tries twice, so that a test sees each answer."""
         config = botocore.config.Config(retries={"total_max_attempts": 1}, max_pool_connections=20,
                                         connect_timeout=10, read_timeout=30)
-        return boto3.client("dynamodb", endpoint_url=endpoint or self.endpoint, region_name=rig.CREDENTIALS["AWS_REGION"],
+        return boto3.client("dynamodb", endpoint_url=endpoint or self.endpoint, config=config,
+                            region_name=rig.CREDENTIALS["AWS_REGION"],
                             aws_access_key_id=rig.CREDENTIALS["AWS_ACCESS_KEY_ID"],
-                            aws_secret_access_key=rig.CREDENTIALS["AWS_SECRET_ACCESS_KEY"], config=config)
+                            aws_secret_access_key=rig.CREDENTIALS["AWS_SECRET_ACCESS_KEY"])
 
     def env(self, endpoint=None):
         """What a bridge needs to find it, or the proxy at `endpoint`."""

@@ -1,10 +1,10 @@
 """An HTTP/1.1 proxy in front of a DynamoDB emulator that makes faults by script and records every exchange.
 
-Each client gets a port of its own with open(), so that rules and orders can name it. Commands are JSON objects; tests in
-Python call the methods of Session, others send one object a line to the control port and read one line back, with "ok"
-and, where false, "error". A control connection is a session: its ports, rules and records are its own and end with it.
+Each client gets a port of its own by "open", so that rules and orders can name it. Tests in Python call the methods of
+FaultProxy; others send one command, a JSON object, a line to the control port and read one line back, with "ok" and,
+where that is false, "error". A control connection is a session: its ports, rules and records end with it.
 
-  {"do": "open", "client": "A", "meter": true}   -> "port"; meter asks for ReturnConsumedCapacity where the client didn't
+  {"do": "open", "client": "A", "meter": true}   -> "port"; meter: asks for ReturnConsumedCapacity for the client
   {"do": "rule", "effect": EFFECT, ...}          -> "rule"; the first rule that is due decides
        "client", "action" ("PutItem"), "contains" (text in the body)   which requests; all where left out
        "skip": 0, "times": 1                     passes so many of them, then acts on so many (0: on all that follow)
@@ -16,13 +16,13 @@ and, where false, "error". A control connection is a session: its ports, rules a
   {"do": "state", "client": "A"}   -> "arrived", "finished", "rules": hits of each, "waiting": how many are held,
                                       "held": [{"request", "client", "action", "at", "gone"}]
   {"do": "requests", "since": 0}   -> "requests": all exchanges after that number, with bodies
-  {"do": "capacity", "client": "A", "action": "PutItem"}   -> "units", and by table and index (index "": with all indexes)
-                     "capacity": [{"client", "action", "table", "index", "units", "requests"}], as the emulator counts
+  {"do": "capacity", "client": "A", "action": "PutItem"}   -> "units" as the emulator counts, and "capacity":
+                     [{"client", "action", "table", "index", "units", "requests"}]; index "": table and indexes
   {"do": "cut"}        closes all connections; {"do": "clear"} forgets rules and records and lets held requests go
 
 EFFECT: pass; drop (closed, not forwarded); cut (applied, closed unanswered); half (applied, closed after half of the
-answer); silent (applied, never answered); corrupt (one byte of the answer changed, checksum kept); answer (see above); or
-one of PRESETS by name. A request whose client has gone is forwarded all the same: a network does that, too.
+answer); silent (applied, never answered); corrupt (one byte of the answer changed, checksum kept); answer (see above);
+or one of PRESETS by name. A request whose client has gone is forwarded all the same: a network does that, too.
 """
 
 import asyncio

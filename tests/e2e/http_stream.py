@@ -86,7 +86,8 @@ class Upstream:
 
 def answer_of(status, headers, body):
     """An answer for the client: lengths set, hop headers gone, the checksum that AWS always sends."""
-    kept = {n: v for n, v in headers.items() if n not in ("connection", "transfer-encoding", "content-length", "keep-alive")}
+    hop = ("connection", "keep-alive", "transfer-encoding", "content-length")
+    kept = {n: v for n, v in headers.items() if n not in hop}
     kept.setdefault("x-amz-crc32", str(zlib.crc32(body)))
     kept["content-length"] = str(len(body))
     return Message(f"HTTP/1.1 {status} {'OK' if status < 400 else 'Error'}", kept, body)
