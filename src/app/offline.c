@@ -14,10 +14,10 @@ static int complain(const char *path, struct gb_err err)
 }
 
 /* NULL after saying why; findings are printed where they are found. */
-static struct gb_blueprint *load(const char *path)
+static struct gb_blueprint *load(const struct gb_options *o, const char *path)
 {
     struct gb_blueprint *b = NULL;
-    struct gb_err err = gb_document_load(path, GB_DOCUMENT_VALIDATE, &b);
+    struct gb_err err = gb_document_load(o, path, GB_DOCUMENT_VALIDATE, &b);
     if (!gb_failed(err)) return b;
     if (err.code != GB_INVALID_CONFIG) (void)complain(path, err);
     return NULL;
@@ -30,11 +30,12 @@ static bool print(struct gb_bytes text)
     return ok;
 }
 
-static int print_hash(const char *path,
+static int print_hash(const struct gb_options *o,
                       struct gb_err (*hash)(const struct gb_blueprint *b, char out[GB_SHA256_HEX]))
 {
     char line[GB_SHA256_HEX + 1];
-    struct gb_blueprint *b = load(path);
+    const char *path = o->files[0];
+    struct gb_blueprint *b = load(o, path);
     if (b == NULL) return 1;
     struct gb_err err = hash(b, line);
     gb_blueprint_free(b);
@@ -45,46 +46,44 @@ static int print_hash(const char *path,
 
 int gb_offline_digest(const struct gb_options *o)
 {
-    return print_hash(o->files[0], gb_blueprint_digest);
+    return print_hash(o, gb_blueprint_digest);
 }
 
 int gb_offline_fingerprint(const struct gb_options *o)
 {
-    return print_hash(o->files[0], gb_blueprint_fingerprint);
+    return print_hash(o, gb_blueprint_fingerprint);
 }
 
-static int print_inspection(const char *path, struct gb_bytes bytes)
+static int print_inspection(const struct gb_document *d, struct gb_findings *findings)
 {
-    struct gb_findings findings = {0};
     struct gb_blueprint *b = NULL;
     struct gb_str text = {0};
     int code = 1;
-    struct gb_err loaded =
-        gb_blueprint_load(bytes, path, gb_blueprint_format_of(path), &findings, &b);
-    struct gb_err err = loaded.code == GB_INVALID_CONFIG ? gb_ok() : loaded;
+    struct gb_err err = gb_findings_check(findings); /* of reading */
+    if (!gb_failed(err)) err = gb_blueprint_load_layers(&d->input, findings, &b);
+    if (err.code == GB_INVALID_CONFIG) err = gb_ok(); /* that is told */
     if (!gb_failed(err)) {
-        struct gb_inspection of = {bytes, &findings, &path, b};
+        struct gb_inspection of = {d->layers[0].bytes, findings, d->names, b};
         err = gb_inspect(&of, &text);
     }
     if (gb_failed(err)) {
-        (void)complain(path, err);
+        (void)complain(d->layers[0].name, err);
     } else if (print(gb_str_bytes(&text)) && b != NULL) {
         code = 0;
     }
     gb_str_deinit(&text);
     gb_blueprint_free(b);
-    gb_findings_deinit(&findings);
     return code;
 }
 
 int gb_offline_inspect(const struct gb_options *o)
 {
-    const char *path = o->files[0];
-    struct gb_str bytes = {0};
-    struct gb_err err = gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, GB_DOCUMENT_WAIT_MS, &bytes);
-    int code = gb_failed(err) ? complain(path, err) : print_inspection(path, gb_str_bytes(&bytes));
-    gb_wipe(bytes.data, bytes.size);
-    gb_str_deinit(&bytes);
+    struct gb_document d = {0};
+    struct gb_findings findings = {0};
+    struct gb_err err = gb_document_read(&d, o, o->files[0], &findings);
+    int code = gb_failed(err) ? complain(o->files[0], err) : print_inspection(&d, &findings);
+    gb_findings_deinit(&findings);
+    gb_document_forget(&d);
     return code;
 }
 
@@ -108,8 +107,8 @@ static int print_diff(const char *path, const struct gb_blueprint *before,
 
 int gb_offline_diff(const struct gb_options *o)
 {
-    struct gb_blueprint *before = load(o->files[0]);
-    struct gb_blueprint *after = load(o->files[1]);
+    struct gb_blueprint *before = load(o, o->files[0]);
+    struct gb_blueprint *after = load(o, o->files[1]);
     int code = 1;
     if (before != NULL && after != NULL) code = print_diff(o->files[1], before, after);
     gb_blueprint_free(before);

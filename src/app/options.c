@@ -9,6 +9,9 @@ const char gb_options_usage[] =
     "Moves messages between MQTT brokers and Amazon SQS without losing any.\n"
     "\n"
     "  -config FILE     configuration document (default bridge.yaml)\n"
+    "  -overlay FILE    document laid over it: what it writes wins; repeatable, in order\n"
+    "  -set PATH=VALUE  override one value at last, such as routes[ID].policy.max_in_flight=10;\n"
+    "                   VALUE is YAML; repeatable, in order\n"
     "  -log-level L     debug, info, warn or error (default info); bridge.log_level then governs\n"
     "  -start-empty=B   true (default): a missing document starts an idle process; false: exit 1\n"
     "\n"
@@ -36,7 +39,7 @@ const char gb_options_usage[] =
     "exit:    0 clean stop or success, 1 failure, 2 usage error or second signal\n"
     "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS, AWS_REGION, "
     "credentials),\n"
-    "         GOBRIDGE_INSTANCE_ID\n";
+    "         GOBRIDGE_INSTANCE_ID, GOBRIDGE_ADMIN_API_KEY, GOBRIDGE_MONITOR_API_KEY\n";
 
 struct flag {
     const char *name;
@@ -78,6 +81,25 @@ static struct gb_err apply_config(struct gb_options *o, const char *value)
 {
     o->config = value;
     return gb_ok();
+}
+static struct gb_err apply_overlay(struct gb_options *o, const char *value)
+{
+    if (o->overlay_count == GB_OPTIONS_OVERLAYS_MAX) {
+        return gb_err(GB_INVALID_CONFIG, "-overlay: at most %d in one call",
+                      GB_OPTIONS_OVERLAYS_MAX);
+    }
+    o->overlays[o->overlay_count++] = value;
+    return gb_ok();
+}
+/* A message never holds the value: it may be a secret. */
+static struct gb_err apply_set(struct gb_options *o, const char *value)
+{
+    if (o->set_count == GB_OPTIONS_SETS_MAX)
+        return gb_err(GB_INVALID_CONFIG, "-set: at most %d in one call", GB_OPTIONS_SETS_MAX);
+    o->sets[o->set_count++] = value;
+    const char *equals = gb_options_set_equals(value);
+    if (equals != NULL && equals != value) return gb_ok();
+    return gb_err(GB_INVALID_CONFIG, "-set %zu is not PATH=VALUE", o->set_count);
 }
 static struct gb_err apply_log_level(struct gb_options *o, const char *value)
 {
@@ -142,6 +164,8 @@ static struct gb_err apply_diff(struct gb_options *o, const char *value)
 
 static const struct flag flags[] = {
     {"config", 1, apply_config},
+    {"overlay", 1, apply_overlay},
+    {"set", 1, apply_set},
     {"log-level", 1, apply_log_level},
     {"start-empty", 0, apply_start_empty},
     {"validate", 0, apply_validate},
@@ -171,12 +195,26 @@ static const struct flag *find_flag(const char *name, size_t size)
     return NULL;
 }
 
-static struct gb_err unknown_flag(const char *name, size_t size)
+/* It may be the rest of a secret that the shell took apart. */
+static struct gb_err behind_set(void)
+{
+    return gb_err(GB_INVALID_CONFIG, "what stands behind -set PATH=VALUE is no flag; put the whole "
+                                     "of PATH=VALUE into quotes");
+}
+
+static struct gb_err stray_argument(const struct flag *last, const char *text)
+{
+    if (last != NULL && last->apply == apply_set) return behind_set();
+    return gb_err(GB_INVALID_CONFIG, "stray argument \"%s\"", text);
+}
+
+static struct gb_err unknown_flag(const struct flag *last, const char *name, size_t size)
 {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strlen(later[i]) == size && memcmp(later[i], name, size) == 0)
             return gb_err(GB_INVALID_CONFIG, "-%s is not supported yet", later[i]);
     }
+    if (last != NULL && last->apply == apply_set) return behind_set();
     return gb_err(GB_INVALID_CONFIG, "unknown flag -%.*s", (int)size, name);
 }
 
@@ -186,18 +224,30 @@ static struct gb_err missing_value(const struct flag *f)
     return gb_err(GB_INVALID_CONFIG, "-%s needs %u values", f->name, f->values);
 }
 
+const char *gb_options_set_equals(const char *set)
+{
+    bool inside = false;
+    for (; *set != '\0'; set++) {
+        if (*set == '[') inside = true;
+        if (*set == ']') inside = false;
+        if (*set == '=' && !inside) return set;
+    }
+    return NULL;
+}
+
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
 {
     struct gb_options o = {.config = "bridge.yaml", .log_level = GB_LOG_INFO, .start_empty = true};
+    const struct flag *last = NULL;
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
-        if (arg[0] != '-' || arg[1] == '\0')
-            return gb_err(GB_INVALID_CONFIG, "stray argument \"%s\"", arg);
+        if (arg[0] != '-' || arg[1] == '\0') return stray_argument(last, arg);
         const char *name = arg + (arg[1] == '-' ? 2 : 1);
         const char *equals = strchr(name, '=');
         size_t size = equals == NULL ? strlen(name) : (size_t)(equals - name);
         const struct flag *f = find_flag(name, size);
-        if (f == NULL) return unknown_flag(name, size);
+        if (f == NULL) return unknown_flag(last, name, size);
+        last = f;
         const char *value = equals == NULL ? NULL : equals + 1;
         for (unsigned n = 0; n < f->values || n == 0; n++) {
             if (n > 0) value = NULL; /* only the first one follows an '=' */

@@ -5,8 +5,7 @@
 #include "base/log.h"
 
 /* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes.
- * Owns:   nothing; strings point into argv. `seeds` is an array of at most GB_OPTIONS_SEEDS_MAX
- *         pointers.
+ * Owns:   nothing; strings point into argv.
  * Thread: any. Pure.
  * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is
  *         not supported yet; the caller prints it with the usage and exits 2. */
@@ -21,7 +20,12 @@ enum gb_mode {
     GB_MODE_FINGERPRINT,
     GB_MODE_DIFF,
 };
-enum { GB_OPTIONS_SEEDS_MAX = 64, GB_OPTIONS_FILES_MAX = 2 };
+enum {
+    GB_OPTIONS_SEEDS_MAX = 64,
+    GB_OPTIONS_FILES_MAX = 2,
+    GB_OPTIONS_OVERLAYS_MAX = 16,
+    GB_OPTIONS_SETS_MAX = 64,
+};
 
 struct gb_options {
     enum gb_mode mode;
@@ -34,8 +38,14 @@ struct gb_options {
     size_t seed_count;
     const char *files[GB_OPTIONS_FILES_MAX]; /* the documents a mode names itself */
     size_t file_count;
+    const char *overlays[GB_OPTIONS_OVERLAYS_MAX]; /* laid over the document, in order */
+    size_t overlay_count;
+    const char *sets[GB_OPTIONS_SETS_MAX]; /* PATH=VALUE, applied last, in order */
+    size_t set_count;
 };
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out);
+/* The `=` between PATH and VALUE, NULL without one; an id in brackets may hold others. */
+const char *gb_options_set_equals(const char *set);
 extern const char gb_options_usage[];
 
 #endif

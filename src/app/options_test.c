@@ -76,6 +76,25 @@ static const struct good_row {
     {"diff with =", {"-diff=a", "-b"}, {DEFAULTS, .mode = GB_MODE_DIFF, .file_count = 2}},
 };
 
+static void overlays_and_sets_keep_their_order(void **state)
+{
+    (void)state;
+    static char args[][32] = {"gobridge", "-overlay",   "a.yaml",         "-set=routes[a=b].x=1=2",
+                              "-set",     "bridge.id=", "-overlay=b.yaml"};
+    char *argv[sizeof args / sizeof args[0]];
+    for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) argv[i] = args[i];
+    struct gb_options o;
+    assert_int_equal(gb_options_parse(sizeof args / sizeof args[0], argv, &o).code, GB_OK);
+    assert_int_equal(o.overlay_count, 2);
+    assert_string_equal(o.overlays[0], "a.yaml");
+    assert_string_equal(o.overlays[1], "b.yaml");
+    assert_int_equal(o.set_count, 2);
+    assert_string_equal(o.sets[0], "routes[a=b].x=1=2");
+    assert_string_equal(gb_options_set_equals(o.sets[0]), "=1=2");
+    assert_string_equal(o.sets[1], "bridge.id=");
+    assert_string_equal(gb_options_set_equals(o.sets[1]), "=");
+}
+
 static void accepted_command_lines(void **state)
 {
     (void)state;
@@ -114,6 +133,17 @@ static const struct bad_row {
     {"empty argument", {""}, "stray argument \"\""},
     {"missing value", {"-config"}, "-config needs a value"},
     {"missing value at the end", {"-strict", "-log-level"}, "-log-level needs a value"},
+    {"set without a value", {"-set"}, "-set needs a value"},
+    {"set without =", {"-set", "http.admin_api_key hidden"}, "-set 1 is not PATH=VALUE"},
+    {"second set without =", {"-set=a=b", "-set=hidden"}, "-set 2 is not PATH=VALUE"},
+    {"set without a path", {"-set", "=hidden"}, "-set 1 is not PATH=VALUE"},
+    {"= in an open bracket only", {"-set", "a[b=hidden"}, "-set 1 is not PATH=VALUE"},
+#define BEHIND_SET                                                                                 \
+    "what stands behind -set PATH=VALUE is no flag; put the whole of PATH=VALUE into quotes"
+    {"value behind a set", {"-set", "http.admin_api_key=", "hidden"}, BEHIND_SET},
+    {"the same like a flag", {"-set", "a=b", "-hidden", "-strict"}, BEHIND_SET},
+    {"stray behind another flag", {"-set", "a=b", "-strict", "x"}, "stray argument \"x\""},
+    {"overlay without a value", {"-overlay"}, "-overlay needs a value"},
     {"two modes", {"-validate", "-version"}, "at most one mode flag per call"},
     {"two modes, one with a value",
      {"-seed-managed-subscriptions", "s", "-help"},
@@ -156,6 +186,21 @@ static void refused_command_lines(void **state)
     }
 }
 
+static void overlays_and_sets_are_bounded(void **state)
+{
+    (void)state;
+    static char name[] = "gobridge";
+    static char texts[][16] = {"-overlay=x", "-set=a=b"};
+    static const int most[] = {GB_OPTIONS_OVERLAYS_MAX, GB_OPTIONS_SETS_MAX};
+    for (size_t k = 0; k < 2; k++) {
+        char *argv[GB_OPTIONS_SETS_MAX + 2] = {name};
+        for (int i = 1; i <= most[k] + 1; i++) argv[i] = texts[k];
+        struct gb_options o;
+        assert_int_equal(gb_options_parse(most[k] + 1, argv, &o).code, GB_OK);
+        assert_int_equal(gb_options_parse(most[k] + 2, argv, &o).code, GB_INVALID_CONFIG);
+    }
+}
+
 static void seeds_are_bounded(void **state)
 {
     (void)state;
@@ -177,6 +222,8 @@ static void usage_names_the_flags(void **state)
 {
     (void)state;
     static const char *const names[] = {"-config ",
+                                        "-overlay ",
+                                        "-set ",
                                         "-log-level ",
                                         "-start-empty=",
                                         "-validate",
@@ -198,6 +245,8 @@ int main(void)
         cmocka_unit_test(accepted_command_lines),
         cmocka_unit_test(refused_command_lines),
         cmocka_unit_test(seeds_are_bounded),
+        cmocka_unit_test(overlays_and_sets_keep_their_order),
+        cmocka_unit_test(overlays_and_sets_are_bounded),
         cmocka_unit_test(usage_names_the_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

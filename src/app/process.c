@@ -104,8 +104,8 @@ static void on_terminal(void *arg, struct gb_err cause)
 /* Instance identity, first non-empty (spec 01 §8.2). */
 static char *instance_id(const struct process *p)
 {
-    const char *given = gb_env("GOBRIDGE_INSTANCE_ID");
-    if (given == NULL && p->blueprint != NULL) given = p->blueprint->bridge.instance_id;
+    const char *given = p->blueprint == NULL ? gb_env("GOBRIDGE_INSTANCE_ID")
+                                             : gb_blueprint_instance_id(p->blueprint);
     if (given != NULL) return gb_strdup(given);
     char host[256] = {0};
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') host[0] = 'h';
@@ -116,7 +116,7 @@ static char *instance_id(const struct process *p)
 
 static struct gb_err load_document(struct process *p, const struct gb_options *o)
 {
-    struct gb_err err = gb_document_load(o->config, GB_DOCUMENT_RUN, &p->blueprint);
+    struct gb_err err = gb_document_load(o, o->config, GB_DOCUMENT_RUN, &p->blueprint);
     if (err.code == GB_NOT_FOUND && o->start_empty) {
         GB_LOG(GB_LOG_WARN,
                "no configuration document: idle until it exists and the process is restarted",

@@ -129,7 +129,7 @@ int gb_process_seed(const struct gb_options *o)
         exit_code = report(&err, 2);
         goto out;
     }
-    err = gb_document_load(o->config, GB_DOCUMENT_RUN, &blueprint);
+    err = gb_document_load(o, o->config, GB_DOCUMENT_RUN, &blueprint);
     for (size_t i = 0; i < o->seed_count && !gb_failed(err); i++)
         err = find_identity(blueprint, &g.seeds[i]);
     if (!gb_failed(err)) err = write_seeds(&g, blueprint);
