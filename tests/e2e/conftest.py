@@ -6,7 +6,9 @@ import pathlib
 import pytest
 
 import rig
+from emulators import DynamoDb, missing
 from fake_sqs import FakeSqs
+from fault_proxy import FaultProxy
 from network import Proxy, WebSocketGateway
 
 
@@ -49,6 +51,30 @@ def moto(tmp_path_factory):
     made = rig.SqsServer(tmp_path_factory.mktemp("moto"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def dynamodb(tmp_path_factory):
+    """The better emulator that is there; shared, so tests name their own tables."""
+    made = DynamoDb(tmp_path_factory.mktemp("dynamodb"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def dynoxide(dynamodb):
+    """For what moto does not answer as AWS does, see docs/emulators.md."""
+    if dynamodb.kind != "dynoxide":
+        pytest.skip(missing("dynoxide"))
+    return dynamodb
+
+
+@pytest.fixture
+def faults(dynamodb, parts):
+    """A proxy in front of it, without rules."""
+    made = FaultProxy(dynamodb.port)
+    parts.append(made)
+    return made
 
 
 @pytest.fixture

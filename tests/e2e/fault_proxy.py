@@ -35,7 +35,7 @@ import uuid
 from http_stream import HEAD_BYTES_MAX, Gone, Message, Upstream, answer_of, read_body, read_head
 
 LINE_BYTES_MAX = 1 << 20
-RECORDS_MAX = 100000
+RECORD_BYTES_MAX = 256 << 20  # then the oldest are forgotten
 RELEASE_SECONDS = 30
 PREFIX = "com.amazonaws.dynamodb.v20120810#"
 PRESETS = {  # name: status, code
@@ -148,7 +148,8 @@ class Session:
     def __init__(self, target):
         self.target = target
         self.rules = []
-        self.exchanges = collections.deque(maxlen=RECORDS_MAX)
+        self.exchanges = collections.deque()
+        self.recorded_bytes = 0
         self.arrived = self.finished = 0
         self.held = []
         self.servers = []
@@ -221,6 +222,7 @@ class Session:
     async def do_clear(self):
         self.rules.clear()
         self.exchanges.clear()
+        self.recorded_bytes = 0
         self.units.clear()
         for held in self.held:
             held.gate.set()
@@ -250,7 +252,7 @@ class Session:
         body = await read_body(reader, headers, False)
         self.arrived += 1
         exchange = Exchange(self.arrived, client, headers.get("x-amz-target", "").rpartition(".")[2], body)
-        self.exchanges.append(exchange)
+        self.record(exchange, len(body))
         rule = next((r for r in self.rules if r.is_due(exchange)), None) or Rule()
         exchange.effect = rule.effect
         if meter and exchange.action in METERED:
@@ -266,6 +268,13 @@ class Session:
             self.finished += 1
         return exchange.ended == "answered"
 
+    def record(self, exchange, size):
+        self.exchanges.append(exchange)
+        self.recorded_bytes += size
+        while self.recorded_bytes > RECORD_BYTES_MAX and len(self.exchanges) > 1:
+            oldest = self.exchanges.popleft()
+            self.recorded_bytes -= len(oldest.request) + len(oldest.answer)
+
     async def act(self, rule, exchange, message, streams):
         reader, writer, upstream = streams
         if rule.delay_ms:
@@ -277,6 +286,7 @@ class Session:
         ours = rule.effect == "answer" or rule.effect in PRESETS
         if not ours or rule.apply:
             exchange.status, headers, exchange.answer = await upstream.exchange(message)
+            self.recorded_bytes += len(exchange.answer)
             self.account(exchange)
         if rule.hold == "answer":
             await self.hold(exchange, "answer", reader)

@@ -28,7 +28,8 @@ def create_again(b):
 
 @probe("Tables", "DescribeTable: status, billing, keys, projections of indexes", "all are told",
        API + "DescribeTable.html",
-       ["ACTIVE", "PAY_PER_REQUEST", ["PK", "SK"], {"ClaimIndex": "ALL", "ExpiryIndex": "KEYS_ONLY", "RecordIDIndex": "KEYS_ONLY"}])
+       ["ACTIVE", "PAY_PER_REQUEST", ["PK", "SK"],
+        {"ClaimIndex": "ALL", "ExpiryIndex": "KEYS_ONLY", "RecordIDIndex": "KEYS_ONLY"}])
 def describe_table(b):
     t = b.c.describe_table(TableName=b.TABLE)["Table"]
     indexes = {i["IndexName"]: i["Projection"]["ProjectionType"] for i in t["GlobalSecondaryIndexes"]}

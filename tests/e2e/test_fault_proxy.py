@@ -1,4 +1,4 @@
-"""The fault proxy itself, over moto: each effect, orders of two clients, records, and the control port."""
+"""The fault proxy itself: each effect, orders of two clients, records, and the control port."""
 
 import concurrent.futures
 import contextlib
@@ -9,11 +9,11 @@ import zlib
 import botocore.exceptions
 import pytest
 
+import fault_proxy
 import rig
-from emulators import DynamoDb
-from fault_proxy import PRESETS, FaultProxy
+from fault_proxy import PRESETS
 
-TABLE = "things"
+TABLE = "fault-proxy"
 
 
 class Control:
@@ -34,20 +34,11 @@ class Control:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory):
-    made = DynamoDb(tmp_path_factory.mktemp("dynamodb"))
-    made.connect().create_table(TableName=TABLE, BillingMode="PAY_PER_REQUEST",
-                                KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
-                                AttributeDefinitions=[{"AttributeName": "PK", "AttributeType": "S"}])
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def faults(database, parts):
-    made = FaultProxy(database.port)
-    parts.append(made)
-    return made
+def database(dynamodb):
+    dynamodb.connect().create_table(TableName=TABLE, BillingMode="PAY_PER_REQUEST",
+                                    KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
+                                    AttributeDefinitions=[{"AttributeName": "PK", "AttributeType": "S"}])
+    return dynamodb
 
 
 @pytest.fixture
@@ -265,6 +256,15 @@ def test_capacity_is_summed_as_the_emulator_counts_it(database, faults, direct):
             for r in faults.command("capacity")["capacity"]}
     assert rows[("A", "PutItem", "")] == (3, 3)
     assert rows[("A", "GetItem", "")][1] == 1
+
+
+def test_records_are_bounded(faults, client, monkeypatch):
+    monkeypatch.setattr(fault_proxy, "RECORD_BYTES_MAX", 1000)
+    for _ in range(10):
+        put(client, "k" * 100)
+    numbers = [r["request"] for r in faults.requests()]
+    assert 0 < len(numbers) < 10 and numbers[-1] == 10
+    assert faults.state()["finished"] == 10
 
 
 def test_cut_and_clear(faults, client, direct, pool):
