@@ -299,3 +299,21 @@ bool gb_json_skip(struct gb_json_reader *r)
     } while (r->depth > depth);
     return true;
 }
+
+bool gb_json_skip_text(struct gb_json_reader *r, struct gb_bytes *out)
+{
+    if (r->event == GB_JSON_KEY && gb_json_next(r) == GB_JSON_ERROR) return false;
+    const uint8_t *start = r->text.data; /* of a number */
+    if (r->event == GB_JSON_STRING) {
+        start--;
+    } else if (r->event == GB_JSON_TRUE || r->event == GB_JSON_NULL) {
+        start = r->pos - 4;
+    } else if (r->event == GB_JSON_FALSE) {
+        start = r->pos - 5;
+    } else if (r->event != GB_JSON_NUMBER) {
+        start = r->pos - 1; /* behind the bracket */
+    }
+    if (!gb_json_skip(r)) return false;
+    *out = gb_bytes(start, (size_t)(r->pos - start));
+    return true;
+}

@@ -48,6 +48,9 @@ enum gb_json_event gb_json_next(struct gb_json_reader *r);
 /* After a BEGIN: to its END; after a KEY: past its value; after a scalar: nothing. False on
  * error. */
 bool gb_json_skip(struct gb_json_reader *r);
+/* The same, and the value that was passed over as it is written, for a reader of its own; a scalar
+ * is its own text, with a string's quotes. Not after an END. */
+bool gb_json_skip_text(struct gb_json_reader *r, struct gb_bytes *out);
 /* Appends the unescaped text of the current KEY or STRING. A lone surrogate escape becomes U+FFFD
  * and sets `*lossy` when that is not NULL. False when the buffer fails. */
 bool gb_json_string(const struct gb_json_reader *r, struct gb_str *out, bool *lossy);

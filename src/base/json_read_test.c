@@ -260,6 +260,34 @@ static void skips_whole_values(void **state)
     assert_int_equal(gb_json_next(&r), GB_JSON_END);
 }
 
+static void skipped_values_are_told(void **state)
+{
+    static const char *const values[] = {
+        "{}", "{\"a\":[{},\"}\"]}", "[ ]", "\"a\\\"b\"", "\"\"", "-1.5e3", "true", "false", "null"};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof values / sizeof values[0]; i++) {
+        struct gb_json_reader r;
+        struct gb_bytes text = {0};
+        char json[64];
+        (void)snprintf(json, sizeof json, "{ \"k\" : %s , \"l\":1}", values[i / 2]);
+        gb_json_init(&r, gb_bytes_c(json));
+        assert_int_equal(gb_json_next(&r), GB_JSON_OBJECT_BEGIN);
+        assert_int_equal(gb_json_next(&r), GB_JSON_KEY);
+        if (i % 2 == 1) (void)gb_json_next(&r);
+        assert_true(gb_json_skip_text(&r, &text));
+        assert_true(gb_bytes_equal_c(text, values[i / 2]));
+        assert_int_equal(gb_json_next(&r), GB_JSON_KEY);
+        assert_true(gb_json_text_is(&r, "l"));
+    }
+    struct gb_json_reader r;
+    struct gb_bytes text = {0};
+    gb_json_init(&r, gb_bytes_c("{\"k\":[1,"));
+    (void)gb_json_next(&r);
+    (void)gb_json_next(&r);
+    assert_false(gb_json_skip_text(&r, &text));
+    assert_null(text.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +297,7 @@ int main(void)
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(positions_are_those_of_the_token),
         cmocka_unit_test(skips_whole_values),
+        cmocka_unit_test(skipped_values_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
