@@ -217,9 +217,10 @@ static void uncertain_ends(void **state)
         b.call.send_once = once;
         call(&b);
         wait_done(&b);
-        if (b.call.maybe_done != maybe_done || b.http.count != requests)
+        if (b.call.maybe_done != maybe_done || b.http.count != requests) {
             fail_msg("%s: %d after %zu requests", rows[i / 2].name, b.call.maybe_done,
                      b.http.count);
+        }
         close_bench(&b);
     }
 }

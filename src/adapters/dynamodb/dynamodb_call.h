@@ -1,8 +1,7 @@
 #ifndef GB_ADAPTERS_DYNAMODB_DYNAMODB_CALL_H
 #define GB_ADAPTERS_DYNAMODB_DYNAMODB_CALL_H
 
-#include "adapters/dynamodb/dynamodb_error.h"
-#include "adapters/dynamodb/dynamodb_item.h"
+#include "adapters/dynamodb/dynamodb_answer.h"
 
 /* One request to DynamoDB: written part by part into its own buffer, sent by gb_dynamodb_start
  * (dynamodb_client.h), with the answer as views. A store keeps its calls and their buffers.
@@ -25,44 +24,12 @@
  * GB_DYNAMODB_RETURN_ON_FAILURE the item that stands there comes along, so that the store sees
  * whether it is its own work. CONDITION_FAILED with NOT_APPLIED was someone else's. */
 
-enum gb_dynamodb_action {
-    GB_DYNAMODB_GET_ITEM = 0,
-    GB_DYNAMODB_PUT_ITEM,
-    GB_DYNAMODB_UPDATE_ITEM,
-    GB_DYNAMODB_DELETE_ITEM,
-    GB_DYNAMODB_QUERY,
-    GB_DYNAMODB_SCAN,
-    GB_DYNAMODB_TRANSACT_WRITE_ITEMS,
-    GB_DYNAMODB_DESCRIBE_TABLE,
-    GB_DYNAMODB_CREATE_TABLE,
-    GB_DYNAMODB_DESCRIBE_TIME_TO_LIVE,
-    GB_DYNAMODB_UPDATE_TIME_TO_LIVE,
-    GB_DYNAMODB_ACTIONS,
-    /* only inside a transaction */
-    GB_DYNAMODB_CONDITION_CHECK = GB_DYNAMODB_ACTIONS,
-};
-const char *gb_dynamodb_action_name(enum gb_dynamodb_action action); /* "GetItem" */
-
-enum { GB_DYNAMODB_TRANSACTION_MAX = 100, GB_DYNAMODB_TOKEN_SIZE = 37 };
+enum { GB_DYNAMODB_TOKEN_SIZE = 37 };
 
 enum gb_dynamodb_outcome {
     GB_DYNAMODB_NOT_APPLIED = 0, /* the service, or nobody, did anything */
     GB_DYNAMODB_APPLIED,         /* the result is GB_OK */
     GB_DYNAMODB_OUTCOME_UNKNOWN,
-};
-
-/* Empty views for what the answer does not have. An answer of the service that refuses is here,
- * too: `item` beside CONDITION_FAILED, `reasons` beside CANCELLED. */
-struct gb_dynamodb_answer {
-    struct gb_bytes item;     /* GetItem: empty = no such item */
-    struct gb_bytes old_item; /* Attributes: of Put, Update and Delete with ReturnValues */
-    struct gb_bytes items;    /* Query, Scan: for struct gb_dynamodb_items */
-    uint64_t count, scanned;
-    struct gb_bytes last_key; /* Query, Scan: more pages follow */
-    struct gb_bytes reasons;  /* for gb_dynamodb_reasons_read */
-    struct gb_bytes table;    /* DescribeTable, CreateTable: for gb_dynamodb_table_read */
-    struct gb_bytes ttl_status, ttl_attribute; /* DescribeTimeToLive: "ENABLED", "ttl" */
-    struct gb_bytes capacity;                  /* an object, or an array of them */
 };
 
 struct gb_dynamodb_call {
@@ -79,11 +46,10 @@ struct gb_dynamodb_call {
     enum gb_dynamodb_action action;
     const char *table; /* of a transaction: its first action's */
     char token[GB_DYNAMODB_TOKEN_SIZE];
-    size_t actions;    /* of a transaction */
-    size_t item_start; /* where the item that is open begins; 0 = none */
-    size_t item_bytes; /* of the largest item above the limit */
-    bool in_action;
-    bool capacity_asked;
+    size_t actions;        /* of a transaction */
+    size_t item_start;     /* where the item that is open begins; 0 = none */
+    struct gb_err refusal; /* why it can't be sent; GB_OK */
+    bool complete, running;
     struct gb_dynamodb_client *client;
 };
 
@@ -132,6 +98,7 @@ void gb_dynamodb_names(struct gb_dynamodb_call *call, const struct gb_dynamodb_n
 void gb_dynamodb_limit(struct gb_dynamodb_call *call, uint32_t items); /* passed, not matching */
 /* The last_key of a page: of this call, too. Empty: from the start. */
 void gb_dynamodb_start_key(struct gb_dynamodb_call *call, struct gb_bytes last_key);
+void gb_dynamodb_ttl(struct gb_dynamodb_call *call, const char *attribute); /* UpdateTimeToLive */
 
 /* --- transactions: begin, then up to 100 times action, parts, action_end --- */
 
@@ -140,16 +107,8 @@ void gb_dynamodb_start_key(struct gb_dynamodb_call *call, struct gb_bytes last_k
 void gb_dynamodb_action(struct gb_dynamodb_call *call, enum gb_dynamodb_action action,
                         const char *table);
 void gb_dynamodb_action_end(struct gb_dynamodb_call *call);
-/* To repeat a transaction by another call; unset, each start makes its own. Up to 36 characters. */
+/* To repeat a transaction by another call; unset, the first start makes one, which stays for
+ * further starts of what was written. Up to 36 characters. */
 void gb_dynamodb_token(struct gb_dynamodb_call *call, const char *token);
-
-/* One reason for each action of a cancelled transaction, in their order. */
-struct gb_dynamodb_reason {
-    enum gb_dynamodb_error error;
-    struct gb_bytes item; /* with GB_DYNAMODB_RETURN_ON_FAILURE; else empty */
-};
-/* The first `max` of them, and how many there are. Malformed ones are GB_DYNAMODB_UNKNOWN. */
-size_t gb_dynamodb_reasons_read(struct gb_bytes reasons, struct gb_dynamodb_reason *out,
-                                size_t max);
 
 #endif

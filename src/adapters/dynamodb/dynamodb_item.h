@@ -123,5 +123,7 @@ struct gb_err gb_dynamodb_item_read(const struct gb_dynamodb_source *from, struc
  * and after the point, and one more (two when negative), lists and maps three and one for each
  * element. GB_UNAVAILABLE when `item` is none. */
 struct gb_err gb_dynamodb_item_size(struct gb_bytes item, size_t *out);
+/* Of a value that is no set, list or map, without its name. */
+size_t gb_dynamodb_scalar_size(const struct gb_dynamodb_value *v);
 
 #endif

@@ -21,7 +21,7 @@ struct gb_dynamodb_units {
 };
 
 /* The write that made `after` of `before`; empty views for an item that was or is not there. Adds
- * to `out`. */
+ * to `out`. Index entries with projection INCLUDE are taken for whole items. */
 struct gb_err gb_dynamodb_meter_write(const struct gb_dynamodb_table *table, struct gb_bytes before,
                                       struct gb_bytes after, bool in_transaction,
                                       struct gb_dynamodb_units *out);
