@@ -45,10 +45,13 @@ def _part(unit, limit_ns):
     return f"0*(({ways})(\\.[0-9]*)?|{whole}(\\.{'[0-9]' if rest else '0'}*)?){unit}|\\.[0-9]+{unit}"
 
 
+def _parts(limit_ns):
+    return "(" + "|".join(_part(unit, limit_ns) for unit in UNITS) + ")+"
+
+
 def pattern(low, high):
     """Durations from `low` to `high`, each part for itself; "" is one, too: it means none was written."""
-    parts = "|".join(_part(unit, high) for unit in UNITS)
-    nonzero = "(?=.*[1-9])" if low > 0 else ""
-    sign = "[+-]?" if low < 0 else "(\\+|-(?!.*[1-9]))?" if low == 0 else "\\+?"
-    zero = "" if low > 0 else "0|"
-    return f"^({nonzero}{sign}({zero}({parts})+))?$"
+    if low > 0:
+        return f"^((?=.*[1-9])\\+?{_parts(high)})?$"
+    negative = f"-(0|{_parts(-low)})" if low < 0 else f"-(?!.*[1-9])(0|{_parts(high)})"
+    return f"^(\\+?(0|{_parts(high)})|{negative})?$"

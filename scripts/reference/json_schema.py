@@ -1,5 +1,5 @@
 """docs/gobridge.schema.json from the tables. Draft 7, which editors know best. It says what the decoder says
-(rules K1 to K6); what needs more than one place of the document is left to the program."""
+(rules K1 to K7); what needs more than one place of the document is left to the program."""
 import durations
 
 NONE = {"$ref": "#/definitions/none"}
@@ -75,7 +75,7 @@ def value_of(tables, field):
     if field["type"] == "texts":
         return texts_value(tables, field)
     if field["type"] == "text_map":
-        return {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]},
+        return {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"], **no_marker(field)},
                 "maxProperties": tables.list_max}
     if field["type"] == "block":
         return {**map_of(tables, field["child"], field["path"], field["required"]), "description": describe(field)}
@@ -89,10 +89,16 @@ def default_of(field, value):
     return {} if field["default_text"] or field["required"] else {"default": value}
 
 
+def no_marker(field):
+    """What stands for a secret in a document from the API is none."""
+    return {"not": {"const": "[REDACTED]"}} if field["secret"] else {}
+
+
 def text_value(field):
     if field["required"]:
-        return {"type": "string", "minLength": 1}
-    return {"type": ["string", "null"], **(default_of(field, field["text_def"]) if "text_def" in field else {})}
+        return {"type": "string", "minLength": 1, **no_marker(field)}
+    default = default_of(field, field["text_def"]) if "text_def" in field else {}
+    return {"type": ["string", "null"], **no_marker(field), **default}
 
 
 def bool_value(field):

@@ -41,7 +41,9 @@ def keys(tables):
 
 def section(tables, block):
     level = "###" if "." not in block.paths[0] else "####"
-    title = "The document" if block is tables.root else ", ".join(f"`{path}`" for path in block.paths) + (f", {block.kind}" if block.kind else "")
+    title = ", ".join(f"`{path}`" for path in block.paths) + (f", {block.kind}" if block.kind else "")
+    if block is tables.root:
+        title = "The document"
     rows = ["| key | type | default | bounds | meaning |", "|---|---|---|---|---|"]
     rows += [row(tables, block, field) for field in block.fields]
     return (f'<a id="{anchor(block.name)}"></a>\n\n{level} {title}\n\n{link_rules(tables, block.text)}\n\n'

@@ -3,9 +3,9 @@
 
 #include "blueprint/decode.h"
 
-/* What the decoder alone says (rules K1 to K6 and the reading), one line for each document: "ok" or
- * the first finding. Documents are the files that are named, else the lines of the standard input,
- * as JSON. For tests that compare it with docs/gobridge.schema.json. */
+/* What the decoder alone says (rules K1 to K7, and the reading), one line for each document: "ok"
+ * or the first finding. Documents are the files that are named, else the lines of the standard
+ * input, as JSON. For tests that compare it with docs/gobridge.schema.json. */
 
 enum { ARENA_MAX = 64 << 20 };
 
