@@ -4,8 +4,18 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "blueprint/schema.h"
 
 enum { SHOWN_MAX = 60, FEW_KEYS = 16 };
+
+bool gb_build_in_secret(const struct gb_build *b)
+{
+    if (b->key != NULL && gb_schema_is_secret(b->key)) return true;
+    for (size_t i = 0; i < b->depth; i++) {
+        if (b->open[i]->key != NULL && gb_schema_is_secret(b->open[i]->key)) return true;
+    }
+    return false;
+}
 
 bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_t column,
                    const char *format, ...)
@@ -18,7 +28,7 @@ bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_
     gb_findings_add(
         b->findings, GB_FINDING_ERROR,
         (struct gb_finding_at){.layer = b->layer, .line = line, .column = column, .rule = rule},
-        "%s", err.message);
+        "%s", rule != GB_RULE_D3 && gb_build_in_secret(b) ? gb_rule_asks(rule) : err.message);
     return false;
 }
 
@@ -241,8 +251,8 @@ static bool check_duplicates(struct gb_build *b, const struct gb_node *map)
 struct gb_node *gb_build_end(struct gb_build *b)
 {
     GB_ASSERT(b->depth > 0);
-    b->depth--;
-    struct gb_node *n = b->open[b->depth];
+    struct gb_node *n = b->open[b->depth - 1];
     if (n->kind == GB_NODE_MAP && !check_duplicates(b, n)) return NULL;
+    b->depth--;
     return n;
 }

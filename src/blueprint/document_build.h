@@ -24,6 +24,9 @@ struct gb_build {
 
 /* Size and encoding, for both formats; skips a byte order mark. */
 bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes);
+/* The value of a secret key is being read: messages must not quote it (spec 01 §8.2). */
+bool gb_build_in_secret(const struct gb_build *b);
+/* Below a secret key the rule stands for the text, but for D3, whose texts quote nothing. */
 __attribute__((format(printf, 5, 6))) bool gb_build_fail(struct gb_build *b, enum gb_rule rule,
                                                          uint32_t line, uint32_t column,
                                                          const char *format, ...);

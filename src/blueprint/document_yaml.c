@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "blueprint/document_build.h"
+#include "blueprint/schema.h"
 
 struct reader {
     struct gb_build build;
@@ -128,7 +129,8 @@ static bool take_alias(struct reader *r, const yaml_event_t *e)
     if (target == NULL) {
         return gb_build_fail(&r->build, GB_RULE_D3, position(e->start_mark.line),
                              position(e->start_mark.column),
-                             "alias \"%.60s\" has no anchor before it, or is inside its own", name);
+                             "alias \"%.60s\" has no anchor before it, or is inside its own",
+                             gb_build_in_secret(&r->build) ? GB_REDACTED : name);
     }
     return copy(r, target, e->start_mark);
 }

@@ -86,6 +86,9 @@ extern const struct gb_word gb_schema_kinds[];
 const struct gb_block *gb_schema_store_options(enum gb_bp_role role, enum gb_bp_store_type type);
 const char *gb_schema_role_name(enum gb_bp_role role);
 const struct gb_block *gb_schema_processor_config(enum gb_bp_processor_type type);
+/* A key that holds a secret wherever it stands (spec 01 §8.2): for who does not know the table
+ * yet. */
+bool gb_schema_is_secret(const char *key);
 /* NULL: the block has no such key. Where the block is `camel`, either spelling finds it. */
 const struct gb_field *gb_schema_field(const struct gb_block *block, const char *key);
 /* The name of a word's value; the first of several. */

@@ -34,6 +34,18 @@ const struct gb_field *gb_schema_field(const struct gb_block *block, const char 
     return NULL;
 }
 
+bool gb_schema_is_secret(const char *key)
+{
+    static const char *const keys[] = {
+        "admin_api_key", "monitor_api_key", "password",        "key_pem",
+        "api_key",       "forward_token",   "cluster_api_key", "receiver_api_keys",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strcmp(key, keys[i]) == 0) return true;
+    }
+    return false;
+}
+
 const struct gb_block *gb_schema_options_of_store(const void *entry)
 {
     const struct gb_bp_store *s = entry;
