@@ -1,9 +1,13 @@
 #include "base/json_write.h"
 
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -43,6 +47,79 @@ static void writes_nested_values(void **state)
                                 "\"x\",\"\"],\"last\":\"\"}");
     assert_int_equal(s.size, strlen(s.data));
     gb_str_deinit(&s);
+}
+
+static const struct double_row {
+    double value;
+    const char *want;
+} double_rows[] = {
+    {0.0, "0"},
+    {-0.0, "0"},
+    {1.0, "1"},
+    {-1.5, "-1.5"},
+    {100.0, "100"},
+    {0.1, "0.1"},
+    {0.30000000000000004, "0.30000000000000004"},
+    {1.0 / 3, "0.3333333333333333"},
+    {123456.789, "123456.789"},
+    {9007199254740993.0, "9007199254740992"},
+    {123456789012345680000.0, "123456789012345680000"},
+    {1e20, "100000000000000000000"},
+    {1e21, "1e+21"},
+    {-1.25e22, "-1.25e+22"},
+    {0.000001, "0.000001"},
+    {0.00000123, "0.00000123"},
+    {1e-7, "1e-7"},
+    {-1.5e-10, "-1.5e-10"},
+    {DBL_MAX, "1.7976931348623157e+308"},
+    {DBL_MIN, "2.2250738585072014e-308"},
+    {4.9406564584124654e-324, "5e-324"},
+    {1e-310, "1e-310"},
+    {5e-320, "5e-320"},
+};
+
+static void writes_doubles(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof double_rows / sizeof double_rows[0]; i++) {
+        struct gb_str s = {0};
+        struct gb_json_writer w;
+        gb_json_w_init(&w, &s);
+        gb_json_w_double(&w, double_rows[i].value);
+        assert_string_equal(s.data, double_rows[i].want);
+        gb_str_deinit(&s);
+    }
+}
+
+/* Whatever the bits: the text reads back, and one digit less would not. */
+static void doubles_are_exact_and_short(void **state)
+{
+    (void)state;
+    uint64_t bits = 0x9E3779B97F4A7C15;
+    for (int i = 0; i < 20000; i++) {
+        double value;
+        bits ^= bits << 13; /* xorshift */
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value)) continue;
+        struct gb_str s = {0};
+        struct gb_json_writer w;
+        char shorter[64];
+        gb_json_w_init(&w, &s);
+        gb_json_w_double(&w, value);
+        assert_true(strtod(s.data, NULL) == value);
+        size_t digits = 0;
+        for (const char *p = s.data; *p != '\0' && *p != 'e'; p++) {
+            bool zero = *p == '0' && (digits == 0 || strspn(p, "0.") == strcspn(p, "e"));
+            if (*p >= '0' && *p <= '9' && !zero) digits++;
+        }
+        if (digits > 1) {
+            (void)snprintf(shorter, sizeof shorter, "%.*e", (int)digits - 2, value);
+            assert_false(strtod(shorter, NULL) == value);
+        }
+        gb_str_deinit(&s);
+    }
 }
 
 static const struct escape_row {
@@ -142,6 +219,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_nested_values),
+        cmocka_unit_test(writes_doubles),
+        cmocka_unit_test(doubles_are_exact_and_short),
         cmocka_unit_test(escapes),
         cmocka_unit_test(reader_gives_back_what_was_written),
         cmocka_unit_test(a_full_buffer_fails_and_stays_failed),

@@ -308,6 +308,7 @@ static struct gb_err finish(struct walk *k)
 struct gb_err gb_normal_document(const struct gb_blueprint *b, struct gb_str *out)
 {
     struct walk k = begin(out);
+    GB_ASSERT(b->node != NULL); /* a document without bridge.id is refused */
     write_block(&k, &gb_schema_root, b->node, (const unsigned char *)b);
     return finish(&k);
 }
