@@ -4,6 +4,9 @@
 
 #include "base/assert.h"
 #include "blueprint/blueprint.h"
+#include "blueprint/diff.h"
+#include "blueprint/identity.h"
+#include "blueprint/inspect.h"
 
 /* Covers: document_yaml, document_json.
  * Any bytes as YAML and as JSON: no crash, verdict and findings agree, the findings come in
@@ -52,6 +55,29 @@ static void check_route(const struct gb_blueprint *b, const struct gb_bp_route *
     }
 }
 
+/* An accepted document has a digest, is no change to itself and can be described; only a number
+ * beyond the doubles has no normal form. */
+static void check_identity(const struct gb_blueprint *b, struct gb_bytes bytes,
+                           const struct gb_findings *findings)
+{
+    static const char *const names[] = {"doc"};
+    char digest[GB_SHA256_HEX];
+    struct gb_diff diff = {0};
+    struct gb_err err = gb_blueprint_digest(b, digest);
+    GB_ASSERT(!gb_failed(err) || err.code == GB_INVALID_CONFIG);
+    struct gb_err compared = gb_diff_init(&diff, b, b);
+    GB_ASSERT(compared.code == err.code);
+    if (gb_failed(err)) return;
+    GB_ASSERT(strlen(digest) == GB_SHA256_HEX - 1);
+    GB_ASSERT(diff.equal && diff.retired_units == 0 && diff.added_units == 0);
+    GB_ASSERT(diff.class_ == GB_DIFF_LIVE_SAFE && diff.swap == GB_DIFF_IN_PLACE);
+    gb_diff_deinit(&diff);
+    struct gb_inspection of = {bytes, findings, names, b};
+    struct gb_str text = {0};
+    GB_ASSERT(!gb_failed(gb_inspect(&of, &text)) && gb_utf8_valid(gb_str_bytes(&text)));
+    gb_str_deinit(&text);
+}
+
 static void load(struct gb_bytes bytes, enum gb_blueprint_format format)
 {
     struct gb_findings findings = {0};
@@ -60,6 +86,7 @@ static void load(struct gb_bytes bytes, enum gb_blueprint_format format)
     GB_ASSERT(gb_failed(err) == (b == NULL));
     check_findings(&findings, err);
     for (size_t i = 0; b != NULL && i < b->route_count; i++) check_route(b, &b->routes[i]);
+    if (b != NULL) check_identity(b, bytes, &findings);
     gb_blueprint_free(b);
     gb_findings_deinit(&findings);
 }
