@@ -160,7 +160,7 @@ def number_mutants(path, text, tokens, i):
     after = tokens[i + 1][1] if i + 1 < len(tokens) else ""
     if before == "[" and after == "]" and BUFFER.search(text[:tokens[i - 1][2]]):
         return
-    if before == "=" and DISPLAY.match(tokens[i - 2][1]):
+    if before in ("=", "/") and DISPLAY.match(tokens[i - 2][1]):
         return
     if before in "+-" and value == "1" and not is_unary(tokens, i - 1):
         yield Mutant(path, text, tokens[i - 1][2], end, "", f"{before} 1 dropped")
