@@ -12,15 +12,17 @@
  * Errors: op.result; out of memory while writing is reported by `done`, too.
  *
  * What is tried again inside, by the AWS client's policy (spec 04 A5, three attempts in all within
- * op.deadline_ns): every operation after throttling, an expired token, a wrong clock, a conflict
- * with a transaction, or a request that never left. After an attempt whose end is not known (5xx,
- * time-out, cut or damaged answer) only what can't do harm twice is: reads, TransactWriteItems
- * (its ClientRequestToken makes it one), and a write with `repeatable` set.
+ * op.deadline_ns): every operation after throttling, an expired token, a wrong clock, a
+ * TransactionConflictException, a transaction of the same token that still runs, or a request that
+ * never left. After an attempt whose end is not known (5xx, time-out, cut or damaged answer) only
+ * what can't do harm twice is: reads, TransactWriteItems (its ClientRequestToken makes it one), and
+ * a write with `repeatable` set. A cancelled transaction is never tried again inside, whatever its
+ * reasons.
  *
  * `outcome` says what to believe of a write. UNKNOWN means that it may have been applied although
- * the result is an error: read back, or start the same call once more; a transaction so repeated
- * needs its token (gb_dynamodb_token). A repeatable conditional write that was applied by an
- * attempt whose answer got lost ends in CONDITION_FAILED with outcome UNKNOWN; with
+ * the result is an error: read back, or start the same call once more (a transaction keeps its
+ * token; gb_dynamodb_token for one that is written anew). A repeatable conditional write that was
+ * applied by an attempt whose answer got lost ends in CONDITION_FAILED with outcome UNKNOWN; with
  * GB_DYNAMODB_RETURN_ON_FAILURE the item that stands there comes along, so that the store sees
  * whether it is its own work. CONDITION_FAILED with NOT_APPLIED was someone else's. */
 
