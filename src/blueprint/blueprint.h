@@ -118,7 +118,19 @@ void gb_blueprint_partition(const struct gb_bp_route *route, const struct gb_bp_
                             char out[GB_BLUEPRINT_PARTITION_MAX]);
 /* Every binding gets the message (fan_out or resolver `all`), else the first one does. */
 bool gb_blueprint_every_binding(const struct gb_bp_route *route);
+enum gb_stale_claim_source {
+    GB_STALE_CLAIM_WRITTEN = 0,
+    GB_STALE_CLAIM_LEAST, /* 30s */
+    GB_STALE_CLAIM_GRACE, /* the largest step_down_grace + 15s */
+    GB_STALE_CLAIM_SEND,  /* the largest send_timeout + 15s */
+};
+struct gb_stale_claim {
+    int64_t ns;
+    enum gb_stale_claim_source source;
+    int64_t basis_ns; /* the grace or timeout it follows from */
+};
 /* Written, or max(30s, largest step_down_grace + 15s) (spec 05 §2.6). */
+struct gb_stale_claim gb_blueprint_stale_claim(const struct gb_blueprint *b);
 int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b);
 /* `fifo`, `message_group_id` or the suffix `.fifo` (spec 04 B9). */
 bool gb_blueprint_sqs_fifo(const struct gb_bp_sqs_sender *sender);

@@ -108,10 +108,10 @@ bool gb_blueprint_every_binding(const struct gb_bp_route *route)
 
 /* The formula of spec 05 §2.6; where a longer send_timeout would outlast it, a record must not be
  * claimed again while it is being sent (V31 judges written values only; decision 0103). */
-int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
+struct gb_stale_claim gb_blueprint_stale_claim(const struct gb_blueprint *b)
 {
     const struct gb_opt_ns *written = &b->stores[GB_BP_OUTBOX].options.stale_claim_duration;
-    if (written->given) return written->ns;
+    if (written->given) return (struct gb_stale_claim){.ns = written->ns};
     int64_t grace = 0;
     int64_t send = 0;
     for (size_t i = 0; i < b->route_count; i++) {
@@ -122,9 +122,16 @@ int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
         int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
         if (own > grace) grace = own;
     }
-    int64_t derived = gb_add_sat_i64(grace, 15 * GB_SEC);
-    if (derived < 30 * GB_SEC) derived = 30 * GB_SEC;
-    return send > derived ? gb_add_sat_i64(send, 15 * GB_SEC) : derived;
+    struct gb_stale_claim c = {30 * GB_SEC, GB_STALE_CLAIM_LEAST, 0};
+    int64_t by_grace = gb_add_sat_i64(grace, 15 * GB_SEC);
+    if (by_grace > c.ns) c = (struct gb_stale_claim){by_grace, GB_STALE_CLAIM_GRACE, grace};
+    if (send <= c.ns) return c;
+    return (struct gb_stale_claim){gb_add_sat_i64(send, 15 * GB_SEC), GB_STALE_CLAIM_SEND, send};
+}
+
+int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
+{
+    return gb_blueprint_stale_claim(b).ns;
 }
 
 static bool has_fifo_suffix(const char *name)

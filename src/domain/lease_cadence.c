@@ -69,6 +69,7 @@ struct gb_lease_cadence gb_lease_cadence(const struct gb_lease_settings *written
     c.jitter_ns = written_or(written->jitter_ns, ha ? GB_SEC : derived ? c.renew_ns / 4 : 0);
     int64_t call = most(GB_SEC, least(c.renew_ns / 2, 5 * GB_SEC));
     c.call_ns = written_or(written->call_ns, ha ? 3 * GB_SEC : call);
+    c.asked_grace_ns = c.grace_ns;
     if (c.grace_ns >= c.ttl_ns) c.grace_ns = c.ttl_ns / 2;
 
     c.asked_renew_ns = c.renew_ns;

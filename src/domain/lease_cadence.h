@@ -33,6 +33,7 @@ struct gb_lease_cadence {
     enum gb_cadence_fit fit;
     /* What the clamp found. */
     int64_t asked_renew_ns, asked_jitter_ns, asked_call_ns, asked_span_ns;
+    int64_t asked_grace_ns; /* a grace of lease_ttl or more becomes lease_ttl / 2 */
 };
 
 struct gb_lease_cadence gb_lease_cadence(const struct gb_lease_settings *written);

@@ -5,13 +5,14 @@
 #include "base/assert.h"
 #include "blueprint/blueprint.h"
 #include "blueprint/diff.h"
+#include "blueprint/explain.h"
 #include "blueprint/identity.h"
 #include "blueprint/inspect.h"
 
-/* Covers: document_yaml, document_json.
+/* Covers: document_yaml, document_json, explain_json.
  * Any bytes as YAML and as JSON: no crash, verdict and findings agree, the findings come in
  * document order with printable places, and the resolved values of an accepted document keep their
- * bounds. */
+ * bounds and can be explained. */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -78,6 +79,19 @@ static void check_identity(const struct gb_blueprint *b, struct gb_bytes bytes,
     gb_str_deinit(&text);
 }
 
+static void check_explanation(const struct gb_blueprint *b, const struct gb_findings *f)
+{
+    const struct gb_explanation of = {b, f, (const char *const[]){"doc"}};
+    struct gb_str text = {0};
+    struct gb_err err = gb_explain_text(&of, &text);
+    GB_ASSERT(!gb_failed(err) || err.code == GB_INVALID_CONFIG); /* no normal form, no digest */
+    GB_ASSERT(gb_utf8_valid(gb_str_bytes(&text)));
+    gb_str_clear(&text);
+    GB_ASSERT(gb_explain_json(&of, &text).code == err.code);
+    GB_ASSERT(gb_utf8_valid(gb_str_bytes(&text)) && text.data[text.size - 1] == '\n');
+    gb_str_deinit(&text);
+}
+
 static void load(struct gb_bytes bytes, enum gb_blueprint_format format)
 {
     struct gb_findings findings = {0};
@@ -87,6 +101,7 @@ static void load(struct gb_bytes bytes, enum gb_blueprint_format format)
     check_findings(&findings, err);
     for (size_t i = 0; b != NULL && i < b->route_count; i++) check_route(b, &b->routes[i]);
     if (b != NULL) check_identity(b, bytes, &findings);
+    check_explanation(b, &findings);
     gb_blueprint_free(b);
     gb_findings_deinit(&findings);
 }
