@@ -69,7 +69,7 @@ void gb_document_forget(struct gb_document *d)
     memset(d, 0, sizeof *d);
 }
 
-static void print_findings(const struct gb_findings *findings, const struct gb_document *d)
+void gb_document_print_findings(const struct gb_findings *findings, const struct gb_document *d)
 {
     struct gb_str text = {0};
     gb_findings_print(findings, d->names, &text);
@@ -83,7 +83,7 @@ static struct gb_err check(const struct gb_document *d, enum gb_document_use use
     struct gb_err err = gb_findings_check(findings);
     if (!gb_failed(err)) err = gb_blueprint_load_layers(&d->input, findings, out);
     if (!gb_failed(err) && use == GB_DOCUMENT_RUN) err = gb_blueprint_supported(*out, findings);
-    if (!findings->failed) print_findings(findings, d);
+    if (!findings->failed) gb_document_print_findings(findings, d);
     if (!gb_failed(err) && use == GB_DOCUMENT_VALIDATE_STRICT && findings->warning_count > 0)
         err = gb_err(GB_INVALID_CONFIG, "%zu warnings under -strict", findings->warning_count);
     return err;
@@ -115,10 +115,10 @@ struct gb_err gb_document_load(const struct gb_options *o, const char *path,
 }
 
 /* A valid document may be ahead of this release: no problem of the document, so not on stderr. */
-static void print_unsupported(const struct gb_blueprint *blueprint, const struct gb_options *o)
+void gb_document_print_unsupported(const struct gb_blueprint *b, const struct gb_options *o)
 {
     struct gb_findings findings = {0};
-    if (gb_failed(gb_blueprint_supported(blueprint, &findings)) && !findings.failed) {
+    if (gb_failed(gb_blueprint_supported(b, &findings)) && !findings.failed) {
         (void)printf("%s: valid, but this release can't run it:\n", o->config);
         for (size_t i = 0; i < findings.count; i++) {
             const struct gb_finding *f = &findings.items[i];
@@ -136,7 +136,7 @@ int gb_process_validate(const struct gb_options *o)
     struct gb_blueprint *blueprint = NULL;
     enum gb_document_use use = o->strict ? GB_DOCUMENT_VALIDATE_STRICT : GB_DOCUMENT_VALIDATE;
     struct gb_err err = gb_document_load(o, o->config, use, &blueprint);
-    if (!gb_failed(err)) print_unsupported(blueprint, o);
+    if (!gb_failed(err)) gb_document_print_unsupported(blueprint, o);
     gb_blueprint_free(gb_failed(err) ? NULL : blueprint);
     if (!gb_failed(err)) return 0;
     if (err.code != GB_INVALID_CONFIG)

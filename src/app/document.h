@@ -34,5 +34,9 @@ struct gb_document {
 struct gb_err gb_document_read(struct gb_document *d, const struct gb_options *o, const char *path,
                                struct gb_findings *findings);
 void gb_document_forget(struct gb_document *d);
+/* On stderr, one a line. */
+void gb_document_print_findings(const struct gb_findings *findings, const struct gb_document *d);
+/* What this release can't run of a valid document, on stdout. */
+void gb_document_print_unsupported(const struct gb_blueprint *b, const struct gb_options *o);
 
 #endif

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         (void)fputs(gb_options_usage, stdout);
         return 0;
     case GB_MODE_VALIDATE:
-        return gb_process_validate(&o);
+        return o.explain ? gb_process_explain(&o) : gb_process_validate(&o);
     case GB_MODE_INSPECT:
         return gb_offline_inspect(&o);
     case GB_MODE_DIGEST:

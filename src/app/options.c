@@ -5,6 +5,7 @@
 
 const char gb_options_usage[] =
     "usage: gobridge [-config FILE] [flags]\n"
+    "       gobridge check FILE [-json] [-strict]\n"
     "\n"
     "Moves messages between MQTT brokers and Amazon SQS without losing any.\n"
     "\n"
@@ -19,6 +20,10 @@ const char gb_options_usage[] =
     "  -validate        check the document without opening anything: exit 0 or 1, one problem a "
     "line\n"
     "                   on stderr with file, line and column; with -strict warnings fail too\n"
+    "  -validate -explain [-json], check FILE\n"
+    "                   the same, and on stdout what it comes to: lease cadence, activation, "
+    "failover\n"
+    "                   budgets with every term, content digest\n"
     "  -seed-managed-subscriptions ID[=FILTER,FILTER...]\n"
     "                   write the subscription baseline of a durable MQTT session and exit; "
     "repeatable\n"
@@ -119,6 +124,14 @@ static struct gb_err apply_strict(struct gb_options *o, const char *value)
 {
     return parse_bool("strict", value, &o->strict);
 }
+static struct gb_err apply_explain(struct gb_options *o, const char *value)
+{
+    return parse_bool("explain", value, &o->explain);
+}
+static struct gb_err apply_json(struct gb_options *o, const char *value)
+{
+    return parse_bool("json", value, &o->json);
+}
 static struct gb_err apply_version(struct gb_options *o, const char *value)
 {
     return mode_flag(o, "version", value, GB_MODE_VERSION);
@@ -170,6 +183,8 @@ static const struct flag flags[] = {
     {"start-empty", 0, apply_start_empty},
     {"validate", 0, apply_validate},
     {"strict", 0, apply_strict},
+    {"explain", 0, apply_explain},
+    {"json", 0, apply_json},
     {"version", 0, apply_version},
     {"help", 0, apply_help},
     {"h", 0, apply_help},
@@ -235,13 +250,40 @@ const char *gb_options_set_equals(const char *set)
     return NULL;
 }
 
+static const char default_config[] = "bridge.yaml";
+
+/* `file` is that of the subcommand, or NULL. */
+static struct gb_err finish(struct gb_options *o, bool check, const char *file)
+{
+    if (check && file == NULL) return gb_err(GB_INVALID_CONFIG, "check needs a FILE");
+    if (check && o->config != default_config)
+        return gb_err(GB_INVALID_CONFIG, "check names its FILE; leave -config out");
+    if (check) o->config = file;
+    if (o->explain && o->mode != GB_MODE_VALIDATE)
+        return gb_err(GB_INVALID_CONFIG, "-explain goes with -validate");
+    if (o->json && !o->explain)
+        return gb_err(GB_INVALID_CONFIG, "-json goes with check or -validate -explain");
+    return gb_ok();
+}
+
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
 {
-    struct gb_options o = {.config = "bridge.yaml", .log_level = GB_LOG_INFO, .start_empty = true};
+    struct gb_options o = {.config = default_config, .log_level = GB_LOG_INFO, .start_empty = true};
     const struct flag *last = NULL;
-    for (int i = 1; i < argc; i++) {
+    bool check = argc > 1 && strcmp(argv[1], "check") == 0;
+    const char *file = NULL;
+    if (check) {
+        o.mode = GB_MODE_VALIDATE;
+        o.explain = true;
+    }
+    for (int i = check ? 2 : 1; i < argc; i++) {
         const char *arg = argv[i];
-        if (arg[0] != '-' || arg[1] == '\0') return stray_argument(last, arg);
+        if (arg[0] != '-' || arg[1] == '\0') {
+            bool behind = last != NULL && last->apply == apply_set;
+            if (!check || file != NULL || behind) return stray_argument(last, arg);
+            file = arg;
+            continue;
+        }
         const char *name = arg + (arg[1] == '-' ? 2 : 1);
         const char *equals = strchr(name, '=');
         size_t size = equals == NULL ? strlen(name) : (size_t)(equals - name);
@@ -259,6 +301,7 @@ struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *o
             if (gb_failed(err)) return err;
         }
     }
-    *out = o;
-    return gb_ok();
+    struct gb_err err = finish(&o, check, file);
+    if (!gb_failed(err)) *out = o;
+    return err;
 }

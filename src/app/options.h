@@ -4,7 +4,8 @@
 #include "base/err.h"
 #include "base/log.h"
 
-/* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes.
+/* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes; `check FILE` is
+ * -config FILE -validate -explain.
  * Owns:   nothing; strings point into argv.
  * Thread: any. Pure.
  * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is
@@ -33,6 +34,8 @@ struct gb_options {
     enum gb_log_level log_level;
     bool log_level_given;
     bool strict;
+    bool explain;     /* with GB_MODE_VALIDATE: say what the document comes to */
+    bool json;        /* the explanation as JSON */
     bool start_empty; /* default true */
     const char *seeds[GB_OPTIONS_SEEDS_MAX];
     size_t seed_count;

@@ -59,6 +59,21 @@ static const struct good_row {
     {"validate, strict",
      {"-strict", "-validate"},
      {DEFAULTS, .mode = GB_MODE_VALIDATE, .strict = true}},
+    {"explain", {"-validate", "-explain"}, {DEFAULTS, .mode = GB_MODE_VALIDATE, .explain = true}},
+    {"check",
+     {"check", "f"},
+     {.config = "another", .start_empty = true, .mode = GB_MODE_VALIDATE, .explain = true}},
+    {"check with flags around",
+     {"check", "-json", "f", "-strict"},
+     {.config = "another",
+      .start_empty = true,
+      .mode = GB_MODE_VALIDATE,
+      .explain = true,
+      .json = true,
+      .strict = true}},
+    {"check of a file with that name",
+     {"check", "check"},
+     {.config = "another", .start_empty = true, .mode = GB_MODE_VALIDATE, .explain = true}},
     {"a mode switched off", {"-validate=false"}, {DEFAULTS}},
     {"off and another on", {"-validate=false", "-version"}, {DEFAULTS, .mode = GB_MODE_VERSION}},
     {"the same mode twice", {"-version", "-version"}, {DEFAULTS, .mode = GB_MODE_VERSION}},
@@ -110,11 +125,16 @@ static void accepted_command_lines(void **state)
         assert_int_equal(o.log_level_given, row->want.log_level_given);
         if (o.log_level_given) assert_int_equal(o.log_level, row->want.log_level);
         assert_int_equal(o.strict, row->want.strict);
+        assert_int_equal(o.explain, row->want.explain);
+        assert_int_equal(o.json, row->want.json);
         assert_int_equal(o.start_empty, row->want.start_empty);
         assert_int_equal(o.seed_count, row->want.seed_count);
         assert_int_equal(o.file_count, row->want.file_count);
     }
 }
+
+#define BEHIND_SET                                                                                 \
+    "what stands behind -set PATH=VALUE is no flag; put the whole of PATH=VALUE into quotes"
 
 static const struct bad_row {
     const char *name;
@@ -131,6 +151,19 @@ static const struct bad_row {
     {"stray after flags", {"-validate", "x"}, "stray argument \"x\""},
     {"one dash", {"-"}, "stray argument \"-\""},
     {"empty argument", {""}, "stray argument \"\""},
+    {"check without a file", {"check"}, "check needs a FILE"},
+    {"check without a file, with a flag", {"check", "-json"}, "check needs a FILE"},
+    {"check of two files", {"check", "a", "b"}, "stray argument \"b\""},
+    {"check with -config",
+     {"check", "-config", "a", "b"},
+     "check names its FILE; leave -config out"},
+    {"check and a mode", {"check", "a", "-version"}, "at most one mode flag per call"},
+    {"check behind a set", {"check", "-set", "a=b", "hidden"}, BEHIND_SET},
+    {"check is the first argument", {"-strict", "check", "a"}, "stray argument \"check\""},
+    {"explain alone", {"-explain"}, "-explain goes with -validate"},
+    {"explain with another mode", {"-version", "-explain"}, "-explain goes with -validate"},
+    {"json alone", {"-json"}, "-json goes with check or -validate -explain"},
+    {"json without explain", {"-validate", "-json"}, "-json goes with check or -validate -explain"},
     {"missing value", {"-config"}, "-config needs a value"},
     {"missing value at the end", {"-strict", "-log-level"}, "-log-level needs a value"},
     {"set without a value", {"-set"}, "-set needs a value"},
@@ -138,8 +171,6 @@ static const struct bad_row {
     {"second set without =", {"-set=a=b", "-set=hidden"}, "-set 2 is not PATH=VALUE"},
     {"set without a path", {"-set", "=hidden"}, "-set 1 is not PATH=VALUE"},
     {"= in an open bracket only", {"-set", "a[b=hidden"}, "-set 1 is not PATH=VALUE"},
-#define BEHIND_SET                                                                                 \
-    "what stands behind -set PATH=VALUE is no flag; put the whole of PATH=VALUE into quotes"
     {"value behind a set", {"-set", "http.admin_api_key=", "hidden"}, BEHIND_SET},
     {"the same like a flag", {"-set", "a=b", "-hidden", "-strict"}, BEHIND_SET},
     {"stray behind another flag", {"-set", "a=b", "-strict", "x"}, "stray argument \"x\""},

@@ -9,6 +9,7 @@
  * Errors: printed on stderr; 1 for failures, 2 for usage errors. */
 int gb_process_run(const struct gb_options *o);      /* process.c */
 int gb_process_validate(const struct gb_options *o); /* document.c */
+int gb_process_explain(const struct gb_options *o);  /* explain.c */
 int gb_process_seed(const struct gb_options *o);     /* seed.c */
 
 #endif
