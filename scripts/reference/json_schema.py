@@ -63,8 +63,10 @@ def plain(text):
 
 
 def describe(field):
-    default = field["default_text"]
-    return plain(field["text"]) + (f" Default: {plain(default)}." if default else "")
+    default = plain(field["default_text"] or "")
+    if default.startswith("required"):
+        return f"{plain(field['text'])} R{default[1:]}."
+    return plain(field["text"]) + (f" Default: {default}." if default else "")
 
 
 def value_of(tables, field):
