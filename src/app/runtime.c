@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/lease_log.h"
 #include "app/runtime_parts.h"
 #include "base/id.h"
 #include "base/log.h"
@@ -57,11 +58,11 @@ static struct gb_err build(struct gb_runtime *r)
         gb_build_stores,  build_io,        gb_build_sessions,
         gb_build_senders, gb_build_routes, gb_build_drainers,
     };
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        struct gb_err err = steps[i](r);
-        if (gb_failed(err)) return err;
+    struct gb_err err = gb_lease_log(r->cfg.blueprint);
+    for (size_t i = 0; !gb_failed(err) && i < sizeof steps / sizeof steps[0]; i++) {
+        err = steps[i](r);
     }
-    return gb_ok();
+    return err;
 }
 
 /* A half-built runtime is closed by the same phases as a running one. */

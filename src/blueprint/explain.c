@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "blueprint/explain_parts.h"
 
 static enum gb_explain_source source_of(int64_t written, bool baseline,
@@ -99,20 +97,4 @@ const char *gb_explain_mode(const struct gb_bp_session *session)
                                         [GB_BP_PERSISTENT] = "persistent",
                                         [GB_BP_EXCLUSIVE] = "exclusive"};
     return names[session->session_mode.value];
-}
-
-static int by_id(const void *left, const void *right)
-{
-    const struct gb_bp_session *const *a = left;
-    const struct gb_bp_session *const *b = right;
-    return strcmp((*a)->id, (*b)->id);
-}
-
-const struct gb_bp_session **gb_explain_sessions(const struct gb_blueprint *b)
-{
-    const struct gb_bp_session **list = calloc(b->session_count + 1, sizeof(*list));
-    if (list == NULL) return NULL;
-    for (size_t i = 0; i < b->session_count; i++) list[i] = &b->sessions[i];
-    qsort(list, b->session_count, sizeof(*list), by_id);
-    return list;
 }

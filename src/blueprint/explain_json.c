@@ -199,7 +199,7 @@ static struct gb_err put_blueprint(struct gb_json_writer *w, const struct gb_blu
     char digest[GB_SHA256_HEX];
     struct gb_err err = gb_blueprint_digest(b, digest);
     if (gb_failed(err)) return err;
-    const struct gb_bp_session **sessions = gb_explain_sessions(b);
+    const struct gb_bp_session **sessions = gb_blueprint_sessions_by_id(b);
     if (sessions == NULL) return gb_err_no_memory("the explanation");
     put_text(w, "bridge_id", b->bridge.id);
     put_text(w, "deployment_mode", gb_is_clustered(b) ? "clustered" : "standalone");

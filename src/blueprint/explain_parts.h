@@ -53,7 +53,4 @@ enum gb_explain_connect gb_explain_connect(const struct gb_bp_session *session,
                                            const struct gb_lease_plan *plan);
 const char *gb_explain_mode(const struct gb_bp_session *session);
 
-/* The sessions in the order of their ids; NULL: out of memory. Free with free(). */
-const struct gb_bp_session **gb_explain_sessions(const struct gb_blueprint *b);
-
 #endif

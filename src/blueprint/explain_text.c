@@ -165,7 +165,7 @@ struct gb_err gb_explain_text(const struct gb_explanation *of, struct gb_str *ou
     if (of->b == NULL) return gb_ok();
     struct gb_err err = gb_blueprint_digest(of->b, digest);
     if (gb_failed(err)) return err;
-    const struct gb_bp_session **sessions = gb_explain_sessions(of->b);
+    const struct gb_bp_session **sessions = gb_blueprint_sessions_by_id(of->b);
     if (sessions == NULL) return gb_err_no_memory("the explanation");
     gb_str_appendf(out, "bridge %s: %s\n", of->b->bridge.id,
                    gb_is_clustered(of->b) ? "clustered" : "standalone");

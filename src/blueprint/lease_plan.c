@@ -1,5 +1,7 @@
 #include "blueprint/lease_plan.h"
 
+#include <stdlib.h>
+
 #include "blueprint/validate.h"
 
 struct gb_lease_cadence gb_blueprint_cadence(const struct gb_bp_route_session *session,
@@ -52,4 +54,20 @@ bool gb_blueprint_lease_plan(const struct gb_blueprint *b, const struct gb_bp_se
     if (p.terms.step_down_ns > 0) p.path_err = gb_failover_broker_path(&p.terms, &p.path);
     *out = p;
     return true;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const struct gb_bp_session *const *a = left;
+    const struct gb_bp_session *const *b = right;
+    return strcmp((*a)->id, (*b)->id);
+}
+
+const struct gb_bp_session **gb_blueprint_sessions_by_id(const struct gb_blueprint *b)
+{
+    const struct gb_bp_session **list = calloc(b->session_count + 1, sizeof(*list));
+    if (list == NULL) return NULL;
+    for (size_t i = 0; i < b->session_count; i++) list[i] = &b->sessions[i];
+    qsort(list, b->session_count, sizeof(*list), by_id);
+    return list;
 }

@@ -38,4 +38,8 @@ bool gb_blueprint_is_lease_managed(const struct gb_blueprint *b,
 bool gb_blueprint_lease_plan(const struct gb_blueprint *b, const struct gb_bp_session *session,
                              struct gb_lease_plan *out);
 
+/* In the order of their ids, as leases are judged and shown (spec 06 §9.1); NULL: out of memory.
+ * Free with free(). */
+const struct gb_bp_session **gb_blueprint_sessions_by_id(const struct gb_blueprint *b);
+
 #endif
