@@ -107,6 +107,7 @@ def test_every_mode_takes_layers(folder):
 
     inspected = call("-inspect", bridge.config)
     assert json.loads(inspected.stdout)["bridge_id"] == "another"
+    assert json.loads(call("check", bridge.config, "-json").stdout)["bridge_id"] == "another"
     assert call("-diff", bridge.config, bridge.config).returncode == 0
     assert re.fullmatch(r"[0-9a-f]{64}\n", call("-deployment-fingerprint", bridge.config).stdout)
     other = folder / "other.db"
