@@ -9,7 +9,7 @@
 #include "base/digest.h"
 #include "base/duration.h"
 #include "base/log.h"
-#include "contract/dynamodb_rig.h"
+#include "contract/dynamodb_driver.h"
 #include "contract/io_peer.h"
 
 /* The client over real connections against a peer that fails by script: what the call reports, and
@@ -238,7 +238,7 @@ static const struct row {
 
 struct fixture {
     struct gb_peer *listener;
-    struct dynamodb_rig rig;
+    struct dynamodb_driver driver;
     struct gb_dynamodb_call call;
 };
 
@@ -249,14 +249,14 @@ static void open_fixture(struct fixture *f)
     f->call = (struct gb_dynamodb_call){0};
     f->listener = gb_peer_start(&(struct gb_peer_cfg){.handle = serve});
     (void)snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%d", gb_peer_port(f->listener));
-    dynamodb_rig_open(&f->rig, &(struct dynamodb_rig_cfg){.endpoint = endpoint,
-                                                          .attempt_timeout_ns = 300 * GB_MS});
+    dynamodb_driver_open(&f->driver, &(struct dynamodb_driver_cfg){
+                                         .endpoint = endpoint, .attempt_timeout_ns = 300 * GB_MS});
 }
 
 static void close_fixture(struct fixture *f)
 {
     gb_dynamodb_call_deinit(&f->call);
-    dynamodb_rig_close(&f->rig);
+    dynamodb_driver_close(&f->driver);
     gb_peer_stop(f->listener);
 }
 
@@ -274,7 +274,7 @@ static void warm_up(struct fixture *f)
 {
     script(DO, DO);
     make_get(&f->call);
-    assert_int_equal(dynamodb_rig_run(&f->rig, &f->call), GB_OK);
+    assert_int_equal(dynamodb_driver_run(&f->driver, &f->call), GB_OK);
 }
 
 static void check(const struct fixture *f, const struct row *row, enum call_kind kind, bool kept)
@@ -303,7 +303,7 @@ static void every_fault_of_every_call(void **state)
             if (kept) warm_up(&f);
             script(rows[i].effect, DO);
             makers[kind % KINDS](&f.call);
-            (void)dynamodb_rig_run(&f.rig, &f.call);
+            (void)dynamodb_driver_run(&f.driver, &f.call);
             check(&f, &rows[i], (enum call_kind)(kind % KINDS), kept);
             close_fixture(&f);
         }
@@ -330,7 +330,7 @@ static void faults_that_stay_end_the_call(void **state)
         script(ends[i].effect, ends[i].effect);
         peer.effects[2] = ends[i].effect;
         make_transaction(&f.call);
-        assert_int_equal(dynamodb_rig_run(&f.rig, &f.call), ends[i].code);
+        assert_int_equal(dynamodb_driver_run(&f.driver, &f.call), ends[i].code);
         assert_int_equal(atomic_load(&peer.seen), ends[i].seen);
         assert_int_equal(f.call.outcome, ends[i].outcome);
         peer.effects[2] = DO;
@@ -345,7 +345,7 @@ static void nobody_listens(void **state)
     open_fixture(&f);
     gb_peer_stop(f.listener);
     make_count(&f.call);
-    assert_int_equal(dynamodb_rig_run(&f.rig, &f.call), GB_CONNECTION_LOST);
+    assert_int_equal(dynamodb_driver_run(&f.driver, &f.call), GB_CONNECTION_LOST);
     assert_int_equal(f.call.outcome, GB_DYNAMODB_NOT_APPLIED);
     assert_int_equal(f.call.attempts, 3); /* what never left may go again */
     f.listener = gb_peer_start(&(struct gb_peer_cfg){.handle = serve});
@@ -368,11 +368,11 @@ static void close_with_calls_under_way(void **state)
     script(SILENT, SILENT);
     for (size_t i = 0; i < 20; i++) {
         make_get(&calls[i]);
-        dynamodb_rig_start(&f.rig, &calls[i]);
+        dynamodb_driver_start(&f.driver, &calls[i]);
     }
-    gb_dynamodb_client_close(f.rig.client, &f.rig.close_op, ignore, NULL);
-    dynamodb_rig_wait(&f.rig);
-    f.rig.client = NULL;
+    gb_dynamodb_client_close(f.driver.client, &f.driver.close_op, ignore, NULL);
+    dynamodb_driver_wait(&f.driver);
+    f.driver.client = NULL;
     for (size_t i = 0; i < 20; i++) {
         assert_int_equal(calls[i].op.result.code, GB_CANCELLED);
         gb_dynamodb_call_deinit(&calls[i]);

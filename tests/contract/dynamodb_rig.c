@@ -1,93 +1,218 @@
 #include "contract/dynamodb_rig.h"
 
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/duration.h"
+#include "base/json_read.h"
+#include "base/str.h"
 
-static const char *env(void *ctx, const char *name)
+enum { CHUNK = 65536 };
+
+struct dynamodb_rig {
+    const char *endpoint, *emulator;
+    int control;
+    unsigned tables;
+    struct gb_str command, answer;
+};
+
+static int connect_to(const char *port)
 {
-    const struct dynamodb_rig *r = ctx;
-    if (strcmp(name, "AWS_REGION") == 0) return "eu-west-1";
-    return strcmp(name, "AWS_ENDPOINT_URL_DYNAMODB") == 0 ? r->endpoint : NULL;
+    char *end = NULL;
+    unsigned long number = strtoul(port, &end, 10);
+    assert_true(*port != '\0' && *end == '\0' && number > 0 && number <= UINT16_MAX);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)number),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
 }
 
-static struct gb_err no_file(void *ctx, const char *path, struct gb_str *out)
+struct dynamodb_rig *dynamodb_rig_new(void)
 {
-    (void)ctx;
-    (void)out;
-    return gb_err(GB_NOT_FOUND, "%s", path);
-}
-
-void dynamodb_rig_open(struct dynamodb_rig *r, const struct dynamodb_rig_cfg *cfg)
-{
-    *r = (struct dynamodb_rig){0};
-    (void)snprintf(r->endpoint, sizeof r->endpoint, "%s", cfg->endpoint);
-    assert_int_equal(gb_loop_new(&r->loop).code, GB_OK);
-    r->reactor = gb_loop_reactor(r->loop);
-    const struct gb_http_curl_cfg http = {.connections_max = 16};
-    assert_int_equal(gb_http_curl_new(r->loop, &http, &r->http).code, GB_OK);
-    const struct gb_aws_env rig_env = {.get = env, .read_file = no_file, .ctx = r};
-    const struct gb_aws_credentials_cfg credentials = {.reactor = r->reactor,
-                                                       .http = r->http,
-                                                       .env = rig_env,
-                                                       .access_key_id = "AKIDEXAMPLE",
-                                                       .secret_access_key = "secret"};
-    assert_int_equal(gb_aws_credentials_new(&credentials, &r->credentials).code, GB_OK);
-    const struct gb_dynamodb_client_cfg client = {.reactor = r->reactor,
-                                                  .http = r->http,
-                                                  .credentials = r->credentials,
-                                                  .env = rig_env,
-                                                  .attempt_timeout_ns = cfg->attempt_timeout_ns,
-                                                  .calls_max = cfg->calls_max};
-    assert_int_equal(gb_dynamodb_client_new(&client, &r->client).code, GB_OK);
-}
-
-static void on_closed(struct gb_op *op, void *arg)
-{
-    (void)op;
-    gb_loop_stop(((struct dynamodb_rig *)arg)->loop);
-}
-
-void dynamodb_rig_close(struct dynamodb_rig *r)
-{
-    if (r->client != NULL) {
-        gb_dynamodb_client_close(r->client, &r->close_op, on_closed, r);
-        gb_loop_run(r->loop);
+    const char *endpoint = getenv("GB_TEST_DYNAMODB_ENDPOINT");
+    const char *emulator = getenv("GB_TEST_DYNAMODB_EMULATOR");
+    const char *control = getenv("GB_TEST_DYNAMODB_CONTROL");
+    if (endpoint == NULL || emulator == NULL || control == NULL) {
+        (void)fputs("skipped: no DynamoDB emulator (tests/e2e/emulators.py ctest ... starts one)\n",
+                    stderr);
+        return NULL;
     }
-    gb_aws_credentials_unref(r->credentials);
-    r->http->ops->close(r->http, &r->close_op, on_closed, r);
-    gb_loop_run(r->loop);
-    gb_loop_drain_closing(r->loop);
-    gb_loop_free(r->loop);
+    struct dynamodb_rig *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->endpoint = endpoint;
+    r->emulator = emulator;
+    r->control = connect_to(control);
+    return r;
 }
 
-static void on_done(struct gb_op *op, void *arg)
+void dynamodb_rig_free(struct dynamodb_rig *r)
 {
-    struct dynamodb_rig *r = arg;
-    (void)op;
-    if (--r->pending == 0) gb_loop_stop(r->loop);
+    if (r == NULL) return;
+    close(r->control);
+    gb_str_deinit(&r->command);
+    gb_str_deinit(&r->answer);
+    free(r);
 }
 
-void dynamodb_rig_start(struct dynamodb_rig *r, struct gb_dynamodb_call *call)
+const char *dynamodb_rig_endpoint(const struct dynamodb_rig *r)
 {
-    call->op.deadline_ns = gb_reactor_now_ns(r->reactor) + (uint64_t)(20 * GB_SEC);
-    r->pending++;
-    gb_dynamodb_start(r->client, call, on_done, r);
+    return r->endpoint;
 }
 
-void dynamodb_rig_wait(struct dynamodb_rig *r)
+bool dynamodb_rig_is(const struct dynamodb_rig *r, const char *emulator)
 {
-    if (r->pending > 0) gb_loop_run(r->loop);
+    return strcmp(r->emulator, emulator) == 0;
 }
 
-enum gb_code dynamodb_rig_run(struct dynamodb_rig *r, struct gb_dynamodb_call *call)
+void dynamodb_rig_table(struct dynamodb_rig *r, const char *name, char out[DYNAMODB_TABLE_SIZE])
 {
-    dynamodb_rig_start(r, call);
-    dynamodb_rig_wait(r);
-    return call->op.result.code;
+    struct sockaddr_in own = {0}; /* differs between rigs of a process */
+    socklen_t own_size = sizeof own;
+    assert_int_equal(getsockname(r->control, (struct sockaddr *)&own, &own_size), 0);
+    int size = snprintf(out, DYNAMODB_TABLE_SIZE, "%s-%ld-%u-%u", name, (long)getpid(),
+                        (unsigned)ntohs(own.sin_port), ++r->tables);
+    assert_in_range(size, 1, DYNAMODB_TABLE_SIZE - 1);
+}
+
+static void send_line(int fd, const char *line)
+{
+    size_t size = strlen(line);
+    for (size_t sent = 0; sent < size;) {
+        ssize_t n = send(fd, line + sent, size - sent, MSG_NOSIGNAL);
+        assert_true(n > 0);
+        sent += (size_t)n;
+    }
+    assert_int_equal(send(fd, "\n", 1, MSG_NOSIGNAL), 1);
+}
+
+static void receive_line(int fd, struct gb_str *out)
+{
+    gb_str_clear(out);
+    do {
+        char *room = gb_str_reserve(out, CHUNK);
+        assert_non_null(room);
+        ssize_t n = recv(fd, room, CHUNK, 0);
+        if (n <= 0) fail_msg("the fault proxy has closed its control connection");
+        out->size += (size_t)n;
+    } while (out->data[out->size - 1] != '\n');
+    out->data[out->size - 1] = '\0';
+    out->size--;
+}
+
+/* Leaves the reader at the value of a member of the answer. */
+static enum gb_json_event find(const struct gb_str *answer, const char *key,
+                               struct gb_json_reader *json)
+{
+    gb_json_init(json, gb_str_bytes(answer));
+    assert_int_equal(gb_json_next(json), GB_JSON_OBJECT_BEGIN);
+    while (gb_json_next(json) == GB_JSON_KEY) {
+        if (gb_json_text_is(json, key)) return gb_json_next(json);
+        assert_true(gb_json_skip(json));
+    }
+    fail_msg("no \"%s\" in the fault proxy's answer: %s", key, answer->data);
+    return GB_JSON_ERROR;
+}
+
+const char *dynamodb_rig_ask(struct dynamodb_rig *r, const char *command)
+{
+    struct gb_json_reader json;
+    send_line(r->control, command);
+    receive_line(r->control, &r->answer);
+    if (find(&r->answer, "ok", &json) != GB_JSON_TRUE) fail_msg("%s: %s", command, r->answer.data);
+    return r->answer.data;
+}
+
+static void begin(struct dynamodb_rig *r, const char *verb)
+{
+    gb_str_clear(&r->command);
+    gb_str_appendf(&r->command, "{\"do\": \"%s\"", verb);
+}
+
+static void add(struct dynamodb_rig *r, const char *key, const char *value)
+{
+    gb_str_appendf(&r->command, ", \"%s\": \"%s\"", key, value);
+}
+
+static void end(struct dynamodb_rig *r)
+{
+    gb_str_append_char(&r->command, '}');
+    assert_false(r->command.failed);
+    dynamodb_rig_ask(r, r->command.data);
+}
+
+static uint64_t number(struct dynamodb_rig *r, const char *key)
+{
+    struct gb_json_reader json;
+    uint64_t value = 0;
+    assert_int_equal(find(&r->answer, key, &json), GB_JSON_NUMBER);
+    assert_true(gb_json_u64(&json, &value));
+    return value;
+}
+
+void dynamodb_rig_client(struct dynamodb_rig *r, const char *client,
+                         char endpoint[DYNAMODB_ENDPOINT_SIZE])
+{
+    begin(r, "open");
+    add(r, "client", client);
+    end(r);
+    (void)snprintf(endpoint, DYNAMODB_ENDPOINT_SIZE, "http://127.0.0.1:%u",
+                   (unsigned)number(r, "port"));
+}
+
+void dynamodb_rig_rule(struct dynamodb_rig *r, const char *members)
+{
+    begin(r, "rule");
+    gb_str_appendf(&r->command, ", %s", members);
+    end(r);
+}
+
+size_t dynamodb_rig_held(struct dynamodb_rig *r, const char *client)
+{
+    begin(r, "state");
+    add(r, "client", client);
+    end(r);
+    return (size_t)number(r, "waiting");
+}
+
+void dynamodb_rig_release(struct dynamodb_rig *r, const char *client)
+{
+    begin(r, "release");
+    add(r, "client", client);
+    end(r);
+}
+
+uint64_t dynamodb_rig_arrived(struct dynamodb_rig *r)
+{
+    begin(r, "state");
+    end(r);
+    return number(r, "arrived");
+}
+
+double dynamodb_rig_units(struct dynamodb_rig *r, const char *client, const char *action)
+{
+    struct gb_json_reader json;
+    double units = 0;
+    begin(r, "capacity");
+    add(r, "client", client);
+    add(r, "action", action);
+    end(r);
+    assert_int_equal(find(&r->answer, "units", &json), GB_JSON_NUMBER);
+    assert_true(gb_json_double(&json, &units));
+    return units;
+}
+
+void dynamodb_rig_clear(struct dynamodb_rig *r)
+{
+    begin(r, "clear");
+    end(r);
 }

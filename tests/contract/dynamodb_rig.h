@@ -1,38 +1,51 @@
 #ifndef GB_TESTS_CONTRACT_DYNAMODB_RIG_H
 #define GB_TESTS_CONTRACT_DYNAMODB_RIG_H
 
-#include "adapters/dynamodb/dynamodb_client.h"
-#include "io/http_curl.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* A DynamoDB client on the real HTTP client and loop, against an endpoint that a test names.
- * Owns:   all of it; dynamodb_rig_close closes client and HTTP client and asserts that nothing is
- *         left.
- * Thread: the test's.
- * Errors: set-up failures end the test. */
+/* A DynamoDB emulator, and a fault proxy in front of it that the test drives. Both are started
+ * around ctest (tests/e2e/emulators.py ctest ...) and named by GB_TEST_DYNAMODB_ENDPOINT, _EMULATOR
+ * and _CONTROL. All tests share one emulator: name tables by dynamodb_rig_table. The commands and
+ * effects are listed at the top of tests/e2e/fault_proxy.py.
+ * Owns:   the connection to the proxy; its ports, rules and records end with it.
+ * Thread: the test's. Commands block until the proxy has answered, so the loop stands meanwhile:
+ *         never release what the loop must first send, look at dynamodb_rig_held before.
+ * Errors: what goes wrong fails the test. */
 
-struct dynamodb_rig {
-    struct gb_loop *loop;
-    struct gb_reactor *reactor;
-    struct gb_http *http;
-    struct gb_aws_credentials *credentials;
-    struct gb_dynamodb_client *client;
-    char endpoint[64];
-    unsigned pending;
-    struct gb_op close_op;
-};
+enum { DYNAMODB_RIG_SKIP = 77, DYNAMODB_ENDPOINT_SIZE = 64, DYNAMODB_TABLE_SIZE = 96 };
 
-struct dynamodb_rig_cfg {
-    const char *endpoint;
-    int64_t attempt_timeout_ns;
-    uint32_t calls_max;
-};
-void dynamodb_rig_open(struct dynamodb_rig *r, const struct dynamodb_rig_cfg *cfg);
-void dynamodb_rig_close(struct dynamodb_rig *r);
-/* Starts what was written into `call`, with a deadline of 20 s. */
-void dynamodb_rig_start(struct dynamodb_rig *r, struct gb_dynamodb_call *call);
-/* Runs the loop until every started call is done. */
-void dynamodb_rig_wait(struct dynamodb_rig *r);
-/* Both; answers the result's code. */
-enum gb_code dynamodb_rig_run(struct dynamodb_rig *r, struct gb_dynamodb_call *call);
+struct dynamodb_rig;
+
+/* NULL without an emulator: main returns DYNAMODB_RIG_SKIP. */
+struct dynamodb_rig *dynamodb_rig_new(void);
+void dynamodb_rig_free(struct dynamodb_rig *r);
+
+/* "http://127.0.0.1:<port>", around the proxy. */
+const char *dynamodb_rig_endpoint(const struct dynamodb_rig *r);
+/* "dynoxide", "moto": a test of what only one does right is skipped on the other. */
+bool dynamodb_rig_is(const struct dynamodb_rig *r, const char *emulator);
+/* "<name>-<numbers>", which no other rig uses. */
+void dynamodb_rig_table(struct dynamodb_rig *r, const char *name, char out[DYNAMODB_TABLE_SIZE]);
+
+/* A new endpoint through the proxy; rules and orders know it by the client's name. */
+void dynamodb_rig_client(struct dynamodb_rig *r, const char *client,
+                         char endpoint[DYNAMODB_ENDPOINT_SIZE]);
+/* The members of a rule, such as "\"effect\": \"cut\", \"action\": \"PutItem\", \"skip\": 2". */
+void dynamodb_rig_rule(struct dynamodb_rig *r, const char *members);
+/* How many requests of this client ("" = of all) are held. */
+size_t dynamodb_rig_held(struct dynamodb_rig *r, const char *client);
+/* Lets the oldest held request go and returns when the emulator has answered it. */
+void dynamodb_rig_release(struct dynamodb_rig *r, const char *client);
+/* Requests so far. */
+uint64_t dynamodb_rig_arrived(struct dynamodb_rig *r);
+/* Capacity units as the emulator counts them, for clients that ask for them. */
+double dynamodb_rig_units(struct dynamodb_rig *r, const char *client, const char *action);
+/* No rules, no records, nothing held. */
+void dynamodb_rig_clear(struct dynamodb_rig *r);
+
+/* Any command as a JSON object; its answer, until the next command. */
+const char *dynamodb_rig_ask(struct dynamodb_rig *r, const char *command);
 
 #endif
