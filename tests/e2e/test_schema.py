@@ -104,19 +104,20 @@ def below_a_nanosecond(_document, finding, errors):
 def options_of_a_binding(_document, finding, errors):
     if finding != "ok":
         return re.search(r"bindings\[\d+\].*[ \"]options", finding) is not None
-    return bool(errors) and all(list(e.absolute_path)[:1] == ["bindings"] for e in errors)
+    return bool(errors) and all(
+        list(e.absolute_path)[:1] + list(e.absolute_path)[2:3] == ["bindings", "options"] for e in errors)
 
 
 def session_is_not_defined(document, finding, errors):
     sessions = [s.get("id") for s in document.get("sessions") or [] if isinstance(s, dict)]
 
-    def is_lost(section, index):
+    def is_lost(section, index, key):
         entry = document[section][index]
-        return section in ("receivers", "senders") and not entry.get("transport") \
-            and entry.get("session_id") not in sessions
+        return section in ("receivers", "senders") and key in ("options", "topics") \
+            and not entry.get("transport") and entry.get("session_id") not in sessions
 
-    places = [list(error.absolute_path)[:2] for error in errors]
-    return finding == "ok" and bool(places) and all(len(place) == 2 and is_lost(*place) for place in places)
+    places = [list(error.absolute_path)[:3] for error in errors]
+    return finding == "ok" and bool(places) and all(len(place) == 3 and is_lost(*place) for place in places)
 
 
 def leaves(errors):
