@@ -102,6 +102,18 @@ def test_cadences(folder, changes, want):
     assert {key: cadence[key]["ns"] for key in want} == want
 
 
+def test_overlays_and_overrides_count(folder):
+    overlay = folder / "overlay.yaml"
+    overlay.write_text("bridge: {id: other}\nsessions:\n  - {id: mqtt-conn, session_mode: ephemeral}\n")
+    answer = explained(CLUSTER, "-overlay", overlay, code=1)
+    assert [e["rule"] for e in answer["errors"]].count("P1") == 1
+    answer = explained(CLUSTER, "-set", "bridge.id=other", "-set", "routes[ingest].session.failover_slo=967.5s")
+    assert answer["bridge_id"] == "other"
+    assert answer["sessions"][0]["lease"]["owner_death"]["margin"]["ns"] == 0
+    assert explained(CLUSTER, "-set", "routes[ingest].session.failover_slo=967499999999ns",
+                     code=1)["errors"][0]["rule"] == "P1"
+
+
 def test_unreadable(folder):
     result = run("check", folder / "none.yaml", "-json")
     assert (result.returncode, result.stdout) == (1, "")
