@@ -9,6 +9,8 @@
 /* For each layer. With the text, what the YAML reader holds and the program itself, the process
  * stays below 64 MiB where there is one (decision 0160). */
 #define ARENA_MAX ((size_t)36 << 20)
+/* For each override: it copies the list that it changes. */
+#define OVERRIDE_MAX ((size_t)2 << 20)
 
 enum gb_blueprint_format gb_blueprint_format_of(const char *file_name)
 {
@@ -150,7 +152,8 @@ struct gb_err gb_blueprint_load_layers(const struct gb_blueprint_input *in,
 {
     GB_ASSERT(in->layer_count >= 1 && in->layer_count <= GB_BLUEPRINT_LAYERS_MAX);
     GB_ASSERT(in->override_count <= GB_BLUEPRINT_OVERRIDES_MAX);
-    struct gb_arena *arena = gb_arena_new(ARENA_MAX * in->layer_count);
+    struct gb_arena *arena =
+        gb_arena_new(ARENA_MAX * in->layer_count + OVERRIDE_MAX * in->override_count);
     if (arena == NULL) return gb_err_no_memory("the blueprint");
     struct gb_blueprint *b = gb_arena_alloc(arena, sizeof *b);
     if (b == NULL) {
