@@ -22,7 +22,7 @@ struct edge_row {
     const char *name;
     const char *text; /* YAML; @5@ stands for xxxxx */
     enum gb_rule rule;
-    const char *part; /* of the finding's path or text */
+    const char *part; /* of the finding as it is printed; "doc:5:" is its place */
     bool said;
 };
 
@@ -51,9 +51,12 @@ static inline char *expanded(const char *text)
 static inline bool is_said(const struct gb_findings *f, const struct edge_row *row)
 {
     for (size_t i = 0; i < f->count; i++) {
-        const struct gb_finding *it = &f->items[i];
-        bool part = strstr(it->text, row->part) != NULL || strstr(it->path, row->part) != NULL;
-        if (part && it->rule == row->rule) return true;
+        if (f->items[i].rule != row->rule) continue;
+        struct gb_str s = {0};
+        gb_finding_print(&f->items[i], (const char *const[]){"doc"}, &s);
+        bool said = strstr(s.data, row->part) != NULL;
+        gb_str_deinit(&s);
+        if (said) return true;
     }
     return false;
 }

@@ -78,6 +78,20 @@ static const struct edge_row fifo_rows[] = {
      false},
     {"asked by group", SENDER("queue_name: a, message_group_id: g"), GB_RULE_Q4,
      "options.message_group_id", true},
+    {"place of the name",
+     "senders:\n"
+     "- id: s\n"
+     "  transport: sqs\n"
+     "  options:\n"
+     "    queue_name: a.fifo\n",
+     GB_RULE_Q4, "doc:5:", true},
+    {"place of the URL",
+     "senders:\n"
+     "- id: s\n"
+     "  transport: sqs\n"
+     "  options:\n"
+     "    queue_url: a.fifo\n",
+     GB_RULE_Q4, "doc:5:", true},
     {"delay of 1 s", SENDER("queue_name: a.fifo, fifo: true, delay_seconds: 1"), GB_RULE_Q4,
      "delay_seconds", true},
     {"delay, suffix only", SENDER("queue_name: a.fifo, delay_seconds: 1"), GB_RULE_Q4,
@@ -165,8 +179,8 @@ static const struct edge_row http_rows[] = {
     {"admin key of 16", "http: {admin_api_key: @16@}", GB_RULE_V10, "admin_api_key", false},
     {"monitor key of 15", "http: {monitor_api_key: @15@}", GB_RULE_V10, "monitor_api_key", true},
     {"monitor key of 16", "http: {monitor_api_key: @16@}", GB_RULE_V10, "monitor_api_key", false},
-    {"certificate alone", "http: {tls_cert_file: a}", GB_RULE_V10, "tls_cert_file", true},
-    {"key alone", "http: {tls_key_file: a}", GB_RULE_V10, "tls_key_file", true},
+    {"certificate alone", "http:\n  tls_cert_file: a", GB_RULE_V10, "doc:2:", true},
+    {"key alone", "http:\n  tls_key_file: a", GB_RULE_V10, "doc:2:", true},
     {"both", "http: {tls_cert_file: a, tls_key_file: a}", GB_RULE_V10, "tls_cert_file", false},
     {"neither", "http: {}", GB_RULE_V10, "tls_cert_file", false},
     {"any origin", "http: {cors_origins: [\"*\"]}", GB_RULE_V10, "cors_origins", true},
