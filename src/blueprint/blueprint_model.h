@@ -220,7 +220,8 @@ struct gb_bp_processor {
     const struct gb_node *node;
     const char *name;
     struct gb_opt_word type;   /* enum gb_bp_processor_type */
-    const struct gb_node *raw; /* `config`, checked against the type's table */
+    const struct gb_node *raw; /* `config` */
+    const void *config;        /* by type, blueprint_processors.h; NULL: the type was not read */
 };
 struct gb_bp_http {
     const struct gb_node *node; /* NULL: probes only (spec 08 §4) */

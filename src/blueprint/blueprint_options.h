@@ -12,35 +12,43 @@
  * A field holds its default when it is not written; `given` tells the two apart (spec 01 §2 "absent
  * differs from zero"; layers merge by presence, spec 01 §8.1). A written zero that means "default"
  * was replaced by the default. Fields whose default depends on others hold 0 when not given.
- * Strings are NULL when absent, null or empty. Every block starts with `node`, its place in the
- * document: NULL when the block is not written, which leaves all its defaults. */
+ * `broken`: the document has a value there that could not be read. The decoder has spoken, so rules
+ * on the field stay silent. Strings are NULL when absent, null or empty. Every block starts with
+ * `node`, its place in the document: NULL when the block is not written, which leaves all its
+ * defaults; no map when something else is written there. */
 
 struct gb_node;
 
 struct gb_opt_ns {
     int64_t ns;
     bool given;
+    bool broken;
 };
 struct gb_opt_int {
     int64_t value;
     bool given;
+    bool broken;
 };
 struct gb_opt_num {
     double value;
     bool given;
+    bool broken;
 };
 struct gb_opt_bool {
     bool value;
     bool given;
+    bool broken;
 };
 struct gb_opt_word {
     int value; /* the enum named beside the field */
     bool given;
+    bool broken;
 };
 struct gb_bp_strings {
     const char *const *items;
     size_t count;
     bool given;
+    bool broken;
 };
 struct gb_bp_pair {
     const char *key;
@@ -51,6 +59,7 @@ struct gb_bp_map {
     struct gb_bp_pair *items;
     size_t count;
     bool given;
+    bool broken;
 };
 
 enum gb_bp_store_type { GB_BP_STORE_NONE = 0, GB_BP_MEMORY, GB_BP_SQLITE, GB_BP_DYNAMODB };

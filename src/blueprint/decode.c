@@ -14,9 +14,8 @@ void gb_decode_error(struct gb_decode *d, enum gb_rule rule, const struct gb_nod
     gb_node_position(at, &where);
     va_list args;
     va_start(args, format);
-    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
+    gb_findings_add_v(d->findings, GB_FINDING_ERROR, where, format, args);
     va_end(args);
-    gb_findings_add(d->findings, GB_FINDING_ERROR, where, "%s", err.message);
 }
 
 size_t gb_decode_push(struct gb_decode *d, const char *key)
@@ -123,8 +122,10 @@ static void decode_entry(struct gb_decode *d, const struct gb_field *f, size_t i
 bool gb_decode_check_count(struct gb_decode *d, const struct gb_node *node, size_t count)
 {
     if (count <= GB_DECODE_LIST_MAX) return true;
-    gb_decode_error(d, GB_RULE_K4, node, "%s has %zu entries; at most %d are accepted", d->key,
-                    count, GB_DECODE_LIST_MAX);
+    gb_decode_error(d, GB_RULE_K4, node,
+                    "%s has %zu entries, and at most %d are accepted; remove some, or use several "
+                    "bridges",
+                    d->key, count, GB_DECODE_LIST_MAX);
     return false;
 }
 
@@ -133,8 +134,10 @@ static void decode_blocks(struct gb_decode *d, const struct gb_field *f, const s
 {
     bool map = f->type == GB_FIELD_BLOCK_MAP;
     if (node->kind != (map ? GB_NODE_MAP : GB_NODE_LIST)) {
-        gb_decode_error(d, GB_RULE_K3, node, "%s must be a %s, not %s", d->key,
-                        map ? "map" : "list", gb_node_kind_name(node));
+        gb_decode_error(d, GB_RULE_K3, node, "%s must be a %s, not %s; %s", d->key,
+                        map ? "map" : "list", gb_node_kind_name(node),
+                        map ? "write each entry under its name"
+                            : "begin each entry with a dash, or write [] around them");
         return;
     }
     if (!gb_decode_check_count(d, node, node->count)) return;
@@ -169,17 +172,31 @@ static void decode_field(struct gb_decode *d, const struct gb_field *f, const st
     }
 }
 
-static void refuse_key(struct gb_decode *d, const struct gb_block *block,
-                       const struct gb_node *node)
+static void unknown_key(struct gb_decode *d, const struct gb_block *block,
+                        const struct gb_node *node)
 {
+    enum { LISTED_MAX = 12 };
     if (gb_findings_skip(d->findings, GB_FINDING_ERROR)) return;
     const char *hint = gb_decode_suggest(block, node->key);
     struct gb_node at = *node; /* the key is the mistake, not its value */
     at.line = node->key_line;
     at.column = node->key_column;
-    gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"%s%s%s", d->key,
-                    hint == NULL ? "" : "; did you mean \"", hint == NULL ? "" : hint,
-                    hint == NULL ? "" : "\"?");
+    if (hint != NULL) {
+        gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"; did you mean \"%s\"?", d->key,
+                        hint);
+        return;
+    }
+    struct gb_str known = {0};
+    for (size_t i = 0; i < block->count && block->count <= LISTED_MAX; i++) {
+        gb_str_appendf(&known, "%s%s", i == 0 ? ", known here: " : ", ", block->fields[i].key);
+    }
+    gb_str_append_c(&known, "");
+    if (known.failed) {
+        d->findings->failed = true;
+    } else {
+        gb_decode_error(d, GB_RULE_K1, &at, "unknown key \"%s\"; remove it%s", d->key, known.data);
+    }
+    gb_str_deinit(&known);
 }
 
 /* Said once, at the innermost key whose value no longer fits. */
@@ -199,7 +216,7 @@ static void decode_keys(struct gb_decode *d, const struct gb_block *block,
         if (f != NULL) {
             decode_field(d, f, n, out);
         } else {
-            refuse_key(d, block, n);
+            unknown_key(d, block, n);
         }
         check_room(d, n);
         gb_decode_pop(d, before);
@@ -212,6 +229,22 @@ static bool is_empty(const struct gb_node *node)
            (node->kind == GB_NODE_STRING && node->size == 0);
 }
 
+static void required(struct gb_decode *d, const struct gb_field *f, const struct gb_node *at)
+{
+    struct gb_str words = {0};
+    for (const struct gb_word *w = f->words; w != NULL && w->name != NULL; w++) {
+        gb_str_appendf(&words, "%s%s", words.size == 0 ? ", one of: " : ", ", w->name);
+    }
+    gb_str_append_c(&words, "");
+    if (words.failed) {
+        d->findings->failed = true;
+    } else {
+        gb_decode_error(d, f->rule == GB_RULE_NONE ? GB_RULE_K2 : f->rule, at,
+                        "%s is required; add it%s", d->key, words.data);
+    }
+    gb_str_deinit(&words);
+}
+
 void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
                         const struct gb_node *node, const struct gb_node *place)
 {
@@ -222,7 +255,7 @@ void gb_decode_required(struct gb_decode *d, const struct gb_block *block,
         const struct gb_node *value = gb_node_get(node, f->key);
         if (!is_empty(value)) continue;
         size_t before = gb_decode_push(d, f->key);
-        gb_decode_error(d, GB_RULE_K2, value == NULL ? place : value, "%s is required", d->key);
+        required(d, f, value == NULL ? place : value);
         gb_decode_pop(d, before);
     }
 }
@@ -240,12 +273,12 @@ void gb_decode_block(struct gb_decode *d, const struct gb_block *block, const st
         }
     }
     if (!written) return;
+    if (!block->inner) *(const struct gb_node **)(void *)at = node;
     if (node->kind != GB_NODE_MAP) {
-        gb_decode_error(d, GB_RULE_K3, node, "%s must be a map, not %s",
+        gb_decode_error(d, GB_RULE_K3, node, "%s must be a map, not %s; write its keys there",
                         d->key_size == 0 ? "this" : d->key, gb_node_kind_name(node));
         return;
     }
-    if (!block->inner) *(const struct gb_node **)(void *)at = node;
     decode_keys(d, block, node, at);
     gb_decode_required(d, block, node, node);
 }

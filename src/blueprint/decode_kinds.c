@@ -69,9 +69,10 @@ static void decode_session(struct gb_decode *d, struct gb_bp_session *s)
     decode_options(d, &gb_schema_mqtt_session_options, s->raw, s->node, s);
     struct gb_bp_mqtt_session *mqtt = &s->mqtt;
     const struct gb_node *session = gb_node_get(s->raw, "session");
-    if (!d->partial && (session == NULL || session->kind == GB_NODE_NULL)) {
+    bool map = s->raw == NULL || s->raw->kind == GB_NODE_MAP;
+    if (!d->partial && map && (session == NULL || session->kind == GB_NODE_NULL)) {
         gb_decode_error(d, GB_RULE_K2, s->node,
-                        "options.session is required; it names the broker and the "
+                        "options.session is required; add it with the broker_url and the "
                         "client_id");
     }
     fold_urls(d, mqtt);
@@ -99,12 +100,17 @@ static void decode_topics(struct gb_decode *d, struct gb_bp_receiver *r)
     gb_decode_pop(d, before);
 }
 
+static bool inherits(const struct gb_opt_word *transport, const struct gb_bp_session *session)
+{
+    return !transport->given && !transport->broken && session != NULL;
+}
+
 static void decode_receiver(struct gb_decode *d, struct gb_bp_receiver *r, const struct ids *ids)
 {
     struct gb_bp_session *session = find(&ids->sessions, r->session_id);
     r->session = session;
     if (session != NULL && session->receiver == NULL) session->receiver = r;
-    if (!r->transport.given && session != NULL) r->transport.value = session->transport.value;
+    if (inherits(&r->transport, session)) r->transport.value = session->transport.value;
     switch ((enum gb_bp_kind)r->transport.value) {
     case GB_BP_MQTT:
         decode_options(d, &gb_schema_mqtt_receiver_options, r->raw, r->node, r);
@@ -142,9 +148,7 @@ static void decode_sender_options(struct gb_decode *d, const struct gb_node *raw
 static void decode_sender(struct gb_decode *d, struct gb_bp_sender *s, const struct ids *ids)
 {
     s->session = find(&ids->sessions, s->session_id);
-    if (!s->transport.given && s->session != NULL) {
-        s->transport.value = s->session->transport.value;
-    }
+    if (inherits(&s->transport, s->session)) s->transport.value = s->session->transport.value;
     decode_sender_options(d, s->raw, s);
 }
 
@@ -227,15 +231,16 @@ static void decode_processors(struct gb_decode *d, struct gb_blueprint *b)
 {
     size_t before = gb_decode_push(d, "processors");
     for (size_t i = 0; i < b->processor_count; i++) {
-        const struct gb_bp_processor *p = &b->processors[i];
+        struct gb_bp_processor *p = &b->processors[i];
         const struct gb_block *block =
             gb_schema_processor_config((enum gb_bp_processor_type)p->type.value);
         if (block == NULL) continue;
-        void *scratch = gb_arena_alloc(d->arena, block->size);
-        if (scratch == NULL) return;
+        void *config = gb_arena_alloc(d->arena, block->size);
+        if (config == NULL) return;
+        p->config = config;
         size_t inside = gb_decode_push(d, p->name);
         (void)gb_decode_push(d, "config");
-        gb_decode_block(d, block, p->raw, scratch);
+        gb_decode_block(d, block, p->raw, config);
         gb_decode_pop(d, inside);
     }
     gb_decode_pop(d, before);

@@ -7,9 +7,9 @@
 
 enum { SHOWN_MAX = 60 };
 
-static const char *shown(const struct gb_field *f, const struct gb_node *node)
+static bool is_secret(const struct gb_field *f)
 {
-    return (f->flags & GB_FIELD_SECRET) != 0 ? GB_REDACTED : node->text;
+    return (f->flags & GB_FIELD_SECRET) != 0;
 }
 
 static bool is_text(const struct gb_node *node)
@@ -17,34 +17,39 @@ static bool is_text(const struct gb_node *node)
     return node->kind == GB_NODE_STRING || node->kind == GB_NODE_PLAIN;
 }
 
-static void wrong_type(struct gb_decode *d, const struct gb_node *node, const char *want)
+static void wrong_type(struct gb_decode *d, const struct gb_field *f, const struct gb_node *node,
+                       const char *want, const char *remedy)
 {
-    gb_decode_error(d, GB_RULE_K3, node, "%s must be %s, not %s", d->key, want,
-                    gb_node_kind_name(node));
+    bool quoted = node->kind != GB_NODE_LIST && node->kind != GB_NODE_MAP && !is_secret(f);
+    gb_decode_error(d, GB_RULE_K3, node, "%s must be %s, not %s%s%.*s%s; %s", d->key, want,
+                    gb_node_kind_name(node), quoted ? " (\"" : "", SHOWN_MAX,
+                    quoted ? node->text : "", quoted ? "\")" : "", remedy);
 }
 
 /* A text field takes plain text whatever YAML 1.1 sees in it, but no number (spec 01 §2). */
-static bool take_text(struct gb_decode *d, const struct gb_node *node, const char **out)
+static bool take_text(struct gb_decode *d, const struct gb_field *f, const struct gb_node *node,
+                      const char **out)
 {
     if (!is_text(node)) {
-        wrong_type(d, node, "a text");
+        bool scalar = node->kind == GB_NODE_NUMBER || node->kind == GB_NODE_BOOL;
+        wrong_type(d, f, node, "a text", scalar ? "put it in quotes" : "write one text");
         return false;
     }
     if (node->kind == GB_NODE_PLAIN && gb_node_looks_like_number(node->text)) {
-        gb_decode_error(d, GB_RULE_K3, node, "%s must be a text, not a number; put it in quotes",
-                        d->key);
+        wrong_type(d, f, node, "a text", "put it in quotes");
         return false;
     }
     *out = node->size == 0 ? NULL : node->text;
     return true;
 }
 
-static void decode_bool(struct gb_decode *d, const struct gb_node *node, struct gb_opt_bool *out)
+static void decode_bool(struct gb_decode *d, const struct gb_field *f, const struct gb_node *node,
+                        struct gb_opt_bool *out)
 {
     bool scalar = node->kind == GB_NODE_BOOL || node->kind == GB_NODE_PLAIN;
     bool yes = scalar && strcmp(node->text, "true") == 0;
     if (!yes && !(scalar && strcmp(node->text, "false") == 0)) {
-        wrong_type(d, node, "true or false");
+        wrong_type(d, f, node, "true or false", "write one of them without quotes");
         return;
     }
     *out = (struct gb_opt_bool){.value = yes, .given = true};
@@ -68,11 +73,11 @@ static void decode_int(struct gb_decode *d, const struct gb_field *f, const stru
     if (!scalar || !is_integer(node->text)) {
         if (scalar && gb_node_looks_like_number(node->text)) {
             gb_decode_error(d, GB_RULE_K3, node,
-                            "%s must be a whole number without fraction or exponent, not "
-                            "%.*s",
+                            "%s must be a whole number without fraction or exponent, not %.*s; "
+                            "write its digits only",
                             d->key, SHOWN_MAX, node->text);
         } else {
-            wrong_type(d, node, "a whole number");
+            wrong_type(d, f, node, "a whole number", "write digits only, without quotes and unit");
         }
         return;
     }
@@ -80,15 +85,10 @@ static void decode_int(struct gb_decode *d, const struct gb_field *f, const stru
     int64_t value = strtoll(node->text, NULL, 10);
     bool bounded = f->min != 0 || f->max != 0;
     if (errno == ERANGE || (bounded && (value < f->min || value > f->max))) {
-        if (f->max >= INT64_MAX) {
-            gb_decode_error(d, GB_RULE_K4, node,
-                            "%s %.*s is out of range; must be at least %" PRId64, d->key, SHOWN_MAX,
-                            node->text, f->min);
-        } else {
-            gb_decode_error(d, GB_RULE_K4, node,
-                            "%s %.*s is out of range; must be %" PRId64 "..%" PRId64, d->key,
-                            SHOWN_MAX, node->text, f->min, f->max);
-        }
+        gb_decode_error(
+            d, GB_RULE_K4, node, "%s %.*s is out of range; must be %" PRId64 "..%" PRId64 ", %s it",
+            d->key, SHOWN_MAX, node->text, bounded ? f->min : INT64_MIN,
+            bounded ? f->max : INT64_MAX, value < f->min || value < 0 ? "raise" : "lower");
         return;
     }
     if (value == 0 && (f->flags & GB_FIELD_ZERO_DEFAULT) != 0) value = f->def;
@@ -100,13 +100,14 @@ static void decode_number(struct gb_decode *d, const struct gb_field *f, const s
 {
     bool scalar = node->kind == GB_NODE_NUMBER || node->kind == GB_NODE_PLAIN;
     if (!scalar || !gb_node_looks_like_number(node->text)) {
-        wrong_type(d, node, "a number");
+        wrong_type(d, f, node, "a number", "write it with digits and a point, without quotes");
         return;
     }
     double value = strtod(node->text, NULL);
     if (!(value >= f->num_min && value <= f->num_max)) {
-        gb_decode_error(d, GB_RULE_K4, node, "%s %.*s is out of range; must be %g..%g", d->key,
-                        SHOWN_MAX, node->text, f->num_min, f->num_max);
+        gb_decode_error(d, GB_RULE_K4, node, "%s %.*s is out of range; must be %g..%g, %s it",
+                        d->key, SHOWN_MAX, node->text, f->num_min, f->num_max,
+                        value < f->num_min ? "raise" : "lower");
         return;
     }
     *out = (struct gb_opt_num){.value = value, .given = true};
@@ -118,15 +119,17 @@ static void wrong_duration(struct gb_decode *d, const struct gb_field *f,
     char limit[GB_DURATION_TEXT_MAX];
     enum gb_rule rule = f->rule == GB_RULE_NONE ? GB_RULE_K4 : f->rule;
     if (f->min > 0) {
-        gb_decode_error(d, rule, node, "%s \"%.*s\" must be greater than zero%s", d->key, SHOWN_MAX,
-                        node->text, (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
+        gb_decode_error(
+            d, rule, node, "%s \"%.*s\" must be greater than zero%s; raise it, or leave it out",
+            d->key, SHOWN_MAX, node->text, (f->flags & GB_FIELD_OFF) != 0 ? ", or \"off\"" : "");
     } else if (f->max == INT64_MAX) {
-        gb_decode_error(d, rule, node, "%s \"%.*s\" must not be negative", d->key, SHOWN_MAX,
-                        node->text);
+        gb_decode_error(d, rule, node,
+                        "%s \"%.*s\" must not be negative; raise it, or leave it out", d->key,
+                        SHOWN_MAX, node->text);
     } else {
         gb_duration_print(f->max, limit);
-        gb_decode_error(d, rule, node, "%s \"%.*s\" is out of range; must be 0s..%s", d->key,
-                        SHOWN_MAX, node->text, limit);
+        gb_decode_error(d, rule, node, "%s \"%.*s\" is out of range; must be 0s..%s, %s it", d->key,
+                        SHOWN_MAX, node->text, limit, node->text[0] == '-' ? "raise" : "lower");
     }
 }
 
@@ -134,7 +137,7 @@ static void decode_duration(struct gb_decode *d, const struct gb_field *f,
                             const struct gb_node *node, struct gb_opt_ns *out)
 {
     if (!is_text(node) && node->kind != GB_NODE_NUMBER) {
-        wrong_type(d, node, "a duration such as \"30s\"");
+        wrong_type(d, f, node, "a duration", "write a text with a unit, such as \"30s\"");
         return;
     }
     if ((f->flags & GB_FIELD_OFF) != 0 && is_text(node) && strcmp(node->text, "off") == 0) {
@@ -187,9 +190,9 @@ static void decode_word(struct gb_decode *d, const struct gb_field *f, const str
     } else if (node->kind == GB_NODE_LIST || node->kind == GB_NODE_MAP) {
         gb_decode_error(d, GB_RULE_K5, node, "%s must be a text, not %s; must be one of: %s",
                         d->key, gb_node_kind_name(node), list.data);
-    } else {
+    } else { /* no word is a secret */
         gb_decode_error(d, GB_RULE_K5, node, "%s \"%.*s\" is invalid; must be one of: %s", d->key,
-                        SHOWN_MAX, shown(f, node), list.data);
+                        SHOWN_MAX, node->text, list.data);
     }
     gb_str_deinit(&list);
 }
@@ -214,8 +217,9 @@ static void split_commas(struct gb_decode *d, const struct gb_node *node, struct
         const char *end = p + strcspn(p, ",");
         struct gb_bytes part = trim(p, end);
         if (part.size == 0) {
-            gb_decode_error(d, GB_RULE_K3, node, "%s has an empty entry between its commas",
-                            d->key);
+            gb_decode_error(d, GB_RULE_K3, node,
+                            "%s \"%.*s\" has an empty entry between its commas; remove one of them",
+                            d->key, SHOWN_MAX, node->text);
             return;
         }
         items[i] = gb_arena_text(d->arena, part);
@@ -232,7 +236,8 @@ static void decode_texts(struct gb_decode *d, const struct gb_field *f, const st
         return;
     }
     if (node->kind != GB_NODE_LIST) {
-        wrong_type(d, node, "a list of texts");
+        wrong_type(d, f, node, "a list of texts",
+                   (f->flags & GB_FIELD_COMMAS) != 0 ? "write [a, b] or \"a, b\"" : "write [a, b]");
         return;
     }
     if (!gb_decode_check_count(d, node, node->count)) return;
@@ -244,18 +249,21 @@ static void decode_texts(struct gb_decode *d, const struct gb_field *f, const st
         (void)snprintf(bracket, sizeof bracket, "[%zu]", count);
         size_t before = gb_decode_push(d, bracket);
         const char *text = NULL;
-        bool ok = take_text(d, n, &text);
-        if (ok && text == NULL) gb_decode_error(d, GB_RULE_K3, n, "%s must not be empty", d->key);
+        bool ok = take_text(d, f, n, &text);
+        if (ok && text == NULL) {
+            gb_decode_error(d, GB_RULE_K3, n, "%s must not be empty; remove the entry", d->key);
+        }
         gb_decode_pop(d, before);
         items[count++] = text == NULL ? "" : text;
     }
     *out = (struct gb_bp_strings){.items = items, .count = count, .given = true};
 }
 
-static void decode_text_map(struct gb_decode *d, const struct gb_node *node, struct gb_bp_map *out)
+static void decode_text_map(struct gb_decode *d, const struct gb_field *f,
+                            const struct gb_node *node, struct gb_bp_map *out)
 {
     if (node->kind != GB_NODE_MAP) {
-        wrong_type(d, node, "a map of texts");
+        wrong_type(d, f, node, "a map of texts", "write keys with texts, such as {a: b}");
         return;
     }
     if (!gb_decode_check_count(d, node, node->count)) return;
@@ -265,7 +273,7 @@ static void decode_text_map(struct gb_decode *d, const struct gb_node *node, str
     for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
         size_t before = gb_decode_push(d, n->key);
         const char *text = NULL;
-        if (n->kind != GB_NODE_NULL) (void)take_text(d, n, &text);
+        if (n->kind != GB_NODE_NULL) (void)take_text(d, f, n, &text);
         gb_decode_pop(d, before);
         items[count++] = (struct gb_bp_pair){n->key, text == NULL ? "" : text, n};
     }
@@ -293,32 +301,41 @@ void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const st
 {
     void *at = out;
     if (refuse_marker(d, field, node)) return;
+    size_t errors = d->findings->error_count;
+    bool *broken = NULL;
     switch (field->type) {
     case GB_FIELD_TEXT: {
         const char *text = NULL;
-        if (take_text(d, node, &text) && text != NULL) *(const char **)at = text;
+        if (take_text(d, field, node, &text) && text != NULL) *(const char **)at = text;
         break;
     }
     case GB_FIELD_BOOL:
-        decode_bool(d, node, at);
+        decode_bool(d, field, node, at);
+        broken = &((struct gb_opt_bool *)at)->broken;
         break;
     case GB_FIELD_INT:
         decode_int(d, field, node, at);
+        broken = &((struct gb_opt_int *)at)->broken;
         break;
     case GB_FIELD_NUMBER:
         decode_number(d, field, node, at);
+        broken = &((struct gb_opt_num *)at)->broken;
         break;
     case GB_FIELD_DURATION:
         decode_duration(d, field, node, at);
+        broken = &((struct gb_opt_ns *)at)->broken;
         break;
     case GB_FIELD_WORD:
         decode_word(d, field, node, at);
+        broken = &((struct gb_opt_word *)at)->broken;
         break;
     case GB_FIELD_TEXTS:
         decode_texts(d, field, node, at);
+        broken = &((struct gb_bp_strings *)at)->broken;
         break;
     case GB_FIELD_TEXT_MAP:
-        decode_text_map(d, node, at);
+        decode_text_map(d, field, node, at);
+        broken = &((struct gb_bp_map *)at)->broken;
         break;
     case GB_FIELD_BLOCK:
     case GB_FIELD_BLOCKS:
@@ -326,4 +343,5 @@ void gb_decode_value(struct gb_decode *d, const struct gb_field *field, const st
     case GB_FIELD_RAW:
         break;
     }
+    if (broken != NULL) *broken = d->findings->error_count > errors;
 }

@@ -21,14 +21,16 @@ bool gb_build_fail(struct gb_build *b, enum gb_rule rule, uint32_t line, uint32_
                    const char *format, ...)
 {
     if (gb_findings_skip(b->findings, GB_FINDING_ERROR)) return false;
+    struct gb_finding_at at = {.layer = b->layer, .line = line, .column = column, .rule = rule};
+    if (rule != GB_RULE_D3 && gb_build_in_secret(b)) {
+        gb_findings_add(b->findings, GB_FINDING_ERROR, at, "%s; write one text in quotes here",
+                        gb_rule_asks(rule));
+        return false;
+    }
     va_list args;
     va_start(args, format);
-    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
+    gb_findings_add_v(b->findings, GB_FINDING_ERROR, at, format, args);
     va_end(args);
-    gb_findings_add(
-        b->findings, GB_FINDING_ERROR,
-        (struct gb_finding_at){.layer = b->layer, .line = line, .column = column, .rule = rule},
-        "%s", rule != GB_RULE_D3 && gb_build_in_secret(b) ? gb_rule_asks(rule) : err.message);
     return false;
 }
 
@@ -66,8 +68,9 @@ bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes)
 {
     if (bytes->size > GB_DOCUMENT_SIZE_MAX) {
         return gb_build_fail(b, GB_RULE_D1, 0, 0,
-                             "the document has %zu bytes; at most %d are accepted", bytes->size,
-                             GB_DOCUMENT_SIZE_MAX);
+                             "the document has %zu bytes, and at most %d (4 MiB) are accepted; "
+                             "shorten it",
+                             bytes->size, GB_DOCUMENT_SIZE_MAX);
     }
     if (bytes->size >= 3 && memcmp(bytes->data, "\xEF\xBB\xBF", 3) == 0) {
         *bytes = gb_bytes(bytes->data + 3, bytes->size - 3);
@@ -84,7 +87,8 @@ bool gb_build_check_text(struct gb_build *b, struct gb_bytes *bytes)
         }
     }
     return gb_build_fail(b, GB_RULE_D2, line, column,
-                         "the document is not UTF-8 here; save it in that encoding");
+                         "byte 0x%02X is not UTF-8 here; save the document in that encoding",
+                         (unsigned)bytes->data[good]);
 }
 
 /* What the arena refused: past its limit the document is to blame, else the machine. */
@@ -102,7 +106,8 @@ bool gb_build_wants_key(const struct gb_build *b)
 bool gb_build_key(struct gb_build *b, struct gb_bytes text, uint32_t line, uint32_t column)
 {
     if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
-        return gb_build_fail(b, GB_RULE_D7, line, column, "a key holds a NUL character");
+        return gb_build_fail(b, GB_RULE_D7, line, column,
+                             "a key holds a NUL character, which no key may; remove it");
     }
     b->key = gb_arena_text(b->arena, text);
     b->key_line = line;
@@ -121,7 +126,8 @@ static struct gb_node *add(struct gb_build *b, enum gb_node_kind kind, uint32_t 
                            uint32_t column)
 {
     if (b->nodes == GB_DOCUMENT_NODES_MAX) {
-        (void)gb_build_fail(b, GB_RULE_D4, line, column, "the document has more than %d values",
+        (void)gb_build_fail(b, GB_RULE_D4, line, column,
+                            "the document has more than %d values; shorten it",
                             GB_DOCUMENT_NODES_MAX);
         return NULL;
     }
@@ -160,7 +166,8 @@ struct gb_node *gb_build_scalar(struct gb_build *b, enum gb_node_kind kind, stru
                                 uint32_t line, uint32_t column)
 {
     if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL) {
-        (void)gb_build_fail(b, GB_RULE_D7, line, column, "a text holds a NUL character");
+        (void)gb_build_fail(b, GB_RULE_D7, line, column,
+                            "a text holds a NUL character, which no text may; remove it");
         return NULL;
     }
     struct gb_node *n = add(b, kind, line, column);
@@ -186,7 +193,8 @@ struct gb_node *gb_build_begin(struct gb_build *b, enum gb_node_kind kind, uint3
 {
     if (b->depth == GB_DOCUMENT_DEPTH_MAX) {
         (void)gb_build_fail(b, GB_RULE_D4, line, column,
-                            "the document is nested deeper than %d levels", GB_DOCUMENT_DEPTH_MAX);
+                            "the document is nested deeper than %d levels here; flatten it",
+                            GB_DOCUMENT_DEPTH_MAX);
         return NULL;
     }
     struct gb_node *n = add(b, kind, line, column);
@@ -212,8 +220,9 @@ static void report_duplicate(struct gb_build *b, const struct gb_node *first,
                              const struct gb_node *second)
 {
     (void)gb_build_fail(b, GB_RULE_D5, second->key_line, second->key_column,
-                        "duplicate key \"%.*s\"; it was already written at line %u", SHOWN_MAX,
-                        second->key, first->key_line);
+                        "duplicate key \"%.*s\"; it was already written at line %u and a map takes "
+                        "it once, remove one of the two",
+                        SHOWN_MAX, second->key, first->key_line);
 }
 
 /* Sorting, not hashing: a document may be hostile (spec 01 §2). */

@@ -10,8 +10,10 @@ static bool add_text(struct gb_build *b, struct gb_json_reader *r, struct gb_str
         return false;
     }
     if (lossy) {
-        return gb_build_fail(b, GB_RULE_D2, r->line, r->column,
-                             "a text holds half of a surrogate pair");
+        return gb_build_fail(
+            b, GB_RULE_D2, r->line, r->column,
+            "a text holds half of a surrogate pair, which is not UTF-8; write both "
+            "halves, or the character itself");
     }
     if (key) return gb_build_key(b, gb_str_bytes(text), r->line, r->column);
     return gb_build_scalar(b, GB_NODE_STRING, gb_str_bytes(text), r->line, r->column) != NULL;
@@ -42,7 +44,8 @@ static bool take(struct gb_build *b, struct gb_json_reader *r, enum gb_json_even
     case GB_JSON_NULL:
         return gb_build_scalar(b, GB_NODE_NULL, gb_bytes_c(""), r->line, r->column) != NULL;
     case GB_JSON_ERROR:
-        return gb_build_fail(b, GB_RULE_D3, r->line, r->column, "%s", r->err.message);
+        return gb_build_fail(b, GB_RULE_D3, r->line, r->column,
+                             "%s; check quotes, commas and brackets here", r->err.message);
     case GB_JSON_END:
         break;
     }

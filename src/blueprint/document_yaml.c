@@ -23,6 +23,16 @@ static bool fail(struct reader *r, enum gb_rule rule, yaml_mark_t mark, const ch
     return gb_build_fail(&r->build, rule, position(mark.line), position(mark.column), "%s", text);
 }
 
+static bool fail_on(struct reader *r, yaml_mark_t mark, const char *what, const yaml_char_t *name,
+                    const char *rule)
+{
+    return gb_build_fail(&r->build, GB_RULE_D6, position(mark.line), position(mark.column),
+                         "%s \"%.60s\" %s", what, (const char *)name, rule);
+}
+
+static const char tag_rule[] = "is not accepted, since a key decides the type of its value; remove "
+                               "the tag";
+
 static bool is_null(const yaml_event_t *e)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
@@ -53,10 +63,12 @@ static bool take_scalar(struct reader *r, const yaml_event_t *e)
     struct gb_bytes text = gb_bytes(e->data.scalar.value, e->data.scalar.length);
     const char *anchor = (const char *)e->data.scalar.anchor;
     if (e->data.scalar.tag != NULL)
-        return fail(r, GB_RULE_D6, e->start_mark, "tags are not accepted");
+        return fail_on(r, e->start_mark, "tag", e->data.scalar.tag, tag_rule);
     if (gb_build_wants_key(&r->build)) {
-        if (anchor != NULL)
-            return fail(r, GB_RULE_D6, e->start_mark, "an anchor on a key is not accepted");
+        if (anchor != NULL) {
+            return fail_on(r, e->start_mark, "anchor", e->data.scalar.anchor,
+                           "on a key is not accepted; put it on the value");
+        }
         return gb_build_key(&r->build, text, line, column);
     }
     enum gb_node_kind kind = GB_NODE_STRING;
@@ -74,9 +86,12 @@ static bool take_begin(struct reader *r, const yaml_event_t *e)
     bool map = e->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *tag = map ? e->data.mapping_start.tag : e->data.sequence_start.tag;
     const yaml_char_t *anchor = map ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
-    if (tag != NULL) return fail(r, GB_RULE_D6, e->start_mark, "tags are not accepted");
-    if (gb_build_wants_key(&r->build))
-        return fail(r, GB_RULE_D6, e->start_mark, "a key must be a text");
+    if (tag != NULL) return fail_on(r, e->start_mark, "tag", tag, tag_rule);
+    if (gb_build_wants_key(&r->build)) {
+        return fail(r, GB_RULE_D6, e->start_mark,
+                    map ? "a key must be a text, not a map; put it in quotes if it begins with {"
+                        : "a key must be a text, not a list; put it in quotes if it begins with [");
+    }
     const char *copy = NULL;
     if (anchor != NULL) {
         copy = gb_arena_text(r->build.arena, gb_bytes_c((const char *)anchor));
@@ -103,7 +118,8 @@ static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
 {
     if (++r->expanded > GB_DOCUMENT_EXPANDED_MAX) {
         return fail(r, GB_RULE_D4, mark,
-                    "the aliases of the document expand to more than 100000 values");
+                    "the aliases of the document expand to more than 100000 values; write out "
+                    "fewer of them");
     }
     struct gb_build *b = &r->build;
     if (from->kind != GB_NODE_MAP && from->kind != GB_NODE_LIST) {
@@ -122,15 +138,18 @@ static bool copy(struct reader *r, const struct gb_node *from, yaml_mark_t mark)
 static bool take_alias(struct reader *r, const yaml_event_t *e)
 {
     if (gb_build_wants_key(&r->build)) {
-        return fail(r, GB_RULE_D6, e->start_mark, "an alias as a key is not accepted");
+        return fail_on(r, e->start_mark, "alias", e->data.alias.anchor,
+                       "as a key is not accepted; write the key out");
     }
     const char *name = (const char *)e->data.alias.anchor;
     const struct gb_node *target = gb_map_get(&r->anchors, gb_bytes_c(name));
     if (target == NULL) {
-        return gb_build_fail(&r->build, GB_RULE_D3, position(e->start_mark.line),
-                             position(e->start_mark.column),
-                             "alias \"%.60s\" has no anchor before it, or is inside its own",
-                             gb_build_in_secret(&r->build) ? GB_REDACTED : name);
+        return gb_build_fail(
+            &r->build, GB_RULE_D3, position(e->start_mark.line), position(e->start_mark.column),
+            "alias \"%.60s\" has no anchor before it, or is inside its own; put the "
+            "anchor on an earlier value, or quotes around a text that begins "
+            "with *",
+            gb_build_in_secret(&r->build) ? GB_REDACTED : name);
     }
     return copy(r, target, e->start_mark);
 }
@@ -141,7 +160,9 @@ static bool take(struct reader *r, const yaml_event_t *e)
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++r->documents == 1) return true;
-        return fail(r, GB_RULE_D6, e->start_mark, "a second document starts here; one is accepted");
+        return fail(r, GB_RULE_D6, e->start_mark,
+                    "a second document starts here, and one is accepted; move it to a file of its "
+                    "own");
     case YAML_SCALAR_EVENT:
         return take_scalar(r, e);
     case YAML_MAPPING_START_EVENT:
@@ -172,11 +193,13 @@ static bool report_syntax(struct reader *r)
     const char *problem = p->problem == NULL ? "unreadable" : p->problem;
     if (p->error == YAML_READER_ERROR) { /* it knows no line */
         return gb_build_fail(&r->build, GB_RULE_D3, position(p->mark.line),
-                             position(p->mark.column), "invalid YAML: %s", problem);
+                             position(p->mark.column), "invalid YAML: %s; remove the character",
+                             problem);
     }
-    return gb_build_fail(&r->build, GB_RULE_D3, position(p->problem_mark.line),
-                         position(p->problem_mark.column), "invalid YAML: %s%s%s", problem,
-                         p->context == NULL ? "" : " ", p->context == NULL ? "" : p->context);
+    return gb_build_fail(
+        &r->build, GB_RULE_D3, position(p->problem_mark.line), position(p->problem_mark.column),
+        "invalid YAML: %s%s%s; check indentation, quotes and brackets here", problem,
+        p->context == NULL ? "" : " ", p->context == NULL ? "" : p->context);
 }
 
 static bool read_events(struct reader *r)

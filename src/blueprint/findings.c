@@ -1,5 +1,6 @@
 #include "blueprint/findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -58,8 +59,10 @@ static char *clean_copy(const char *text)
 
 static char *text_of(const char *format, va_list args)
 {
-    struct gb_err err = gb_err_v(GB_INVALID_CONFIG, format, args);
-    return clean_copy(err.message);
+    char text[GB_FINDING_TEXT_MAX];
+    int size = vsnprintf(text, sizeof text, format, args);
+    GB_ASSERT(size >= 0);
+    return clean_copy(text);
 }
 
 static void count(struct gb_findings *f, enum gb_severity severity)
@@ -79,14 +82,21 @@ bool gb_findings_skip(struct gb_findings *f, enum gb_severity severity)
 void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
                      const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    gb_findings_add_v(f, severity, at, format, args);
+    va_end(args);
+}
+
+void gb_findings_add_v(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
+                       const char *format, va_list args)
+{
     if (gb_findings_skip(f, severity)) return;
     count(f, severity);
     if (!grow(f)) {
         f->failed = true;
         return;
     }
-    va_list args;
-    va_start(args, format);
     struct gb_finding *item = &f->items[f->count];
     *item = (struct gb_finding){
         .severity = severity,
@@ -99,7 +109,6 @@ void gb_findings_add(struct gb_findings *f, enum gb_severity severity, struct gb
         .id = clean_copy(at.id == NULL ? "" : at.id),
         .text = text_of(format, args),
     };
-    va_end(args);
     f->count++;
     f->kept[severity]++;
     if (item->path == NULL || item->id == NULL || item->text == NULL) f->failed = true;

@@ -12,10 +12,11 @@
  *         Control characters in them become `?`, so that a finding is one line of UTF-8.
  * Thread: one at a time.
  * Errors: adding never fails at the call: out of memory is sticky and gb_findings_check tells. At
- *         most GB_FINDINGS_MAX errors and as many warnings are kept, the rest only counted. */
+ *         most GB_FINDINGS_MAX errors and as many warnings are kept, the rest only counted; a text
+ *         longer than GB_FINDING_TEXT_MAX is cut. */
 
 enum gb_severity { GB_FINDING_ERROR = 0, GB_FINDING_WARNING };
-enum { GB_FINDINGS_MAX = 200 };
+enum { GB_FINDINGS_MAX = 200, GB_FINDING_TEXT_MAX = 768 };
 
 struct gb_finding {
     enum gb_severity severity;
@@ -48,6 +49,8 @@ __attribute__((format(printf, 4, 5))) void gb_findings_add(struct gb_findings *f
                                                            enum gb_severity severity,
                                                            struct gb_finding_at at,
                                                            const char *format, ...);
+void gb_findings_add_v(struct gb_findings *f, enum gb_severity severity, struct gb_finding_at at,
+                       const char *format, va_list args);
 /* True when no more of this severity are kept; one is then counted. For callers that would walk the
  * document for a finding's place or text: a million findings must not cost a million walks. */
 bool gb_findings_skip(struct gb_findings *f, enum gb_severity severity);

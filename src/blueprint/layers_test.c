@@ -160,7 +160,9 @@ static const struct said_row {
      "one.yaml:1:21: error: bridge.log_level \"x\" is invalid; "},
     {"findings of all layers, in their order",
      {.overlays = {"a: 1", "[", "b: 1"}},
-     "one.yaml:1:1: error: unknown key \"a\" [K1]\n"
+     "one.yaml:1:1: error: unknown key \"a\"; remove it, known here: version, bridge, "
+     "config_watch, "
+     "stores, sessions, receivers, senders, bindings, routes, processors, http, telemetry [K1]\n"
      "two.yaml:2:1: error: invalid YAML: "},
     {"what a merged document breaks",
      {.overlays = {"bridge: {id: \"\"}"}},
@@ -191,7 +193,7 @@ static const struct said_row {
      {.sets = {"a[0]=1", "bridge.id=[", "bridge.x=1", "bridge.log_level=x"}},
      "-set 1: error: "},
     {"a marker with nothing to keep",
-     {.overlays = {"http: {admin_addr: x}"}, .sets = {"http.admin_api_key=\"[REDACTED]\""}},
+     {.overlays = {"http: {admin_addr: \":1\"}"}, .sets = {"http.admin_api_key=\"[REDACTED]\""}},
      "-set 1: error: http.admin_api_key is the marker [REDACTED], and no layer below holds a "
      "secret "
      "that it could keep; write the secret [K7]\n"},

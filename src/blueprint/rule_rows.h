@@ -24,8 +24,6 @@ struct rule_row {
     const char *want; /* NULL: nothing at all; "warning: ...": no error beside it */
 };
 
-#define RULES(base, rows) check_rules((base), (rows), sizeof(rows) / sizeof((rows)[0]))
-
 #define DOCUMENTS "tests/fuzz/corpus/blueprint/"
 
 static inline char *read_document(const char *path)
@@ -74,33 +72,6 @@ static inline char *patched(const char *base, const struct rule_row *row)
     char *text = gb_str_take(&s);
     assert_non_null(text);
     return text;
-}
-
-static inline void check_rule(const char *base, const struct rule_row *row)
-{
-    char *text = patched(base, row);
-    struct gb_err err;
-    char *said = findings_of(text, GB_BLUEPRINT_YAML, &err);
-    bool warning = row->want != NULL && strncmp(row->want, "warning: ", 9) == 0;
-    if (row->want == NULL && said[0] != '\0') {
-        fail_msg("%s: expected nothing, got:\n%s", row->name, said);
-    }
-    if (row->want != NULL && strstr(said, row->want) == NULL) {
-        fail_msg("%s: expected \"%s\", got:\n%s", row->name, row->want, said);
-    }
-    if (warning && strstr(said, "error: ") != NULL) {
-        fail_msg("%s: expected a warning only, got:\n%s", row->name, said);
-    }
-    if (row->want != NULL && !warning) assert_int_equal(err.code, GB_INVALID_CONFIG);
-    free(said);
-    free(text);
-}
-
-static inline void check_rules(const char *document, const struct rule_row *rows, size_t count)
-{
-    char *base = read_document(document);
-    for (size_t i = 0; i < count; i++) check_rule(base, &rows[i]);
-    free(base);
 }
 
 #endif

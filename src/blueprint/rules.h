@@ -3,7 +3,8 @@
 
 /* Every rule that a document can break: its name, as findings and docs/configuration.md print it,
  * and what it asks. V, W, C and P are the rules of spec 01 §5; D (reading), K (keys and values), M
- * (MQTT, spec 03) and Q (SQS, spec 04) stand for rules that the specification leaves unnumbered.
+ * (MQTT, spec 03), Q (SQS) and H (HTTP, both spec 04) stand for rules that the specification leaves
+ * unnumbered.
  * Owns:   nothing. Thread: any. Errors: none. */
 
 #define GB_RULES(X)                                                                                \
@@ -21,6 +22,7 @@
     X(K5, "a word is one of the set of its key")                                                   \
     X(K6, "a duration is a number with a unit, such as \"30s\"")                                   \
     X(K7, "a secret is written out; [REDACTED] stands for the http key of a layer below")          \
+    X(K8, "a credentials_uri is file:// or pms:// with a path")                                    \
     X(V1, "bridge.id is written")                                                                  \
     X(V2, "values agree with each other")                                                          \
     X(V3,                                                                                          \
@@ -31,9 +33,10 @@
     X(V7,                                                                                          \
       "a resolver picks among the bindings of its route, and its conditions have usable values")   \
     X(V8, "keys that exclude each other are not written together")                                 \
-    X(V9, "an MQTT topic filter is well-formed")                                                   \
+    X(V9, "an MQTT topic filter is well-formed, and subscribed once")                              \
     X(V10,                                                                                         \
-      "keys of the HTTP API have at least 16 bytes, origins are listed, TLS files come in pairs")  \
+      "the http block has an admin key, keys of at least 16 bytes, listed origins, TLS files in "  \
+      "pairs")                                                                                     \
     X(V20, "delivery_mode shared_outbox requires stores.outbox")                                   \
     X(V21, "an exclusive session requires stores.lease")                                           \
     X(V22, "a durable MQTT session with topics requires stores.managed_subscriptions")             \
@@ -68,10 +71,10 @@
     X(P5, "an exclusive session is lease-managed")                                                 \
     X(P6, "two MQTT sessions differ in endpoint or client id; a durable one has one endpoint")     \
     X(P7, "the ingress memory budget holds what may be in flight")                                 \
-    X(P8, "a listed processor is defined")                                                         \
+    X(P8, "a listed processor is defined, listed once, and its configuration is usable")           \
     X(P9,                                                                                          \
       "no message is lost by a source that cannot redeliver or a target that does not confirm")    \
-    X(P11, "a direct_hold send ends before its source gives the message out again")                \
+    X(P11, "a delivery ends before its source gives the message out again")                        \
     X(P12, "an MQTT session has one receiver, which feeds one route")                              \
     X(M1, "an MQTT session names its broker by URLs of a known scheme")                            \
     X(M2, "TLS follows the URL's scheme")                                                          \
@@ -86,6 +89,8 @@
     X(Q2, "poll_backoff_max is at least poll_backoff_initial")                                     \
     X(Q3, "poison_max_receives: 1 deletes every message and has to be confirmed")                  \
     X(Q4, "FIFO options suit the queue")                                                           \
+    X(H1, "an HTTP endpoint has a well-formed path of its own")                                    \
+    X(H2, "the forward token differs from every API key")                                          \
     X(NOT_SUPPORTED, "this release supports it")
 
 enum gb_rule {

@@ -6,29 +6,36 @@
 /* What is valid by the specification but not built in this release is refused by name, never
  * ignored. A line goes when its part comes. */
 
-static void refuse(struct gb_check *c, const char *key, const char *what)
+static void refuse(struct gb_check *c, const char *key, const char *what, const char *remedy)
 {
-    gb_check_error(c, GB_RULE_NOT_SUPPORTED, key, "%s is not supported yet", what);
+    gb_check_error(c, GB_RULE_NOT_SUPPORTED, key, "%s is not supported yet by this release; %s",
+                   what, remedy);
+}
+
+static void check_exporter(struct gb_check *c, const char *key, const struct gb_opt_word *exporter)
+{
+    char text[GB_CHECK_PATH_MAX];
+    if (exporter->value == GB_BP_EXPORT_NONE) return;
+    (void)snprintf(text, sizeof text, "%s: %s", key, gb_node_locate(c->entry, key)->text);
+    refuse(c, key, text, "write none");
 }
 
 static void check_bridge(struct gb_check *c)
 {
     if (c->b->bridge.deployment_mode.value == GB_BP_CLUSTERED) {
-        refuse(c, "bridge.deployment_mode", "bridge.deployment_mode: clustered");
+        refuse(c, "bridge.deployment_mode", "bridge.deployment_mode: clustered", "use standalone");
     }
-    if (c->b->bridge.cluster.node != NULL) refuse(c, "bridge.cluster", "bridge.cluster");
+    if (c->b->bridge.cluster.node != NULL) {
+        refuse(c, "bridge.cluster", "bridge.cluster", "remove it");
+    }
     if (c->b->config_watch.node != NULL) {
         gb_check_warning(c, GB_RULE_NOT_SUPPORTED, "config_watch",
-                         "config_watch has no effect: the document is not watched yet, restart to "
-                         "apply a change");
+                         "config_watch has no effect, since the document is not watched yet; "
+                         "restart to apply a change");
     }
-    if (c->b->http.node != NULL) refuse(c, "http", "http");
-    if (c->b->telemetry.metrics.exporter.value != GB_BP_EXPORT_NONE) {
-        refuse(c, "telemetry.metrics.exporter", "telemetry.metrics.exporter other than none");
-    }
-    if (c->b->telemetry.tracing.exporter.value != GB_BP_EXPORT_NONE) {
-        refuse(c, "telemetry.tracing.exporter", "telemetry.tracing.exporter other than none");
-    }
+    if (c->b->http.node != NULL) refuse(c, "http", "http", "remove it");
+    check_exporter(c, "telemetry.metrics.exporter", &c->b->telemetry.metrics.exporter);
+    check_exporter(c, "telemetry.tracing.exporter", &c->b->telemetry.tracing.exporter);
 }
 
 static void check_stores(struct gb_check *c)
@@ -40,17 +47,19 @@ static void check_stores(struct gb_check *c)
         if (s->node == NULL) continue;
         (void)snprintf(key, sizeof key, "stores.%s", gb_schema_role_name((enum gb_bp_role)i));
         if (i == GB_BP_LEASE) {
-            refuse(c, key, key);
+            refuse(c, key, key, "remove it");
         } else if (s->type.value == GB_BP_DYNAMODB) {
             (void)snprintf(text, sizeof text, "%s: type dynamodb", key);
-            refuse(c, key, text);
+            refuse(c, key, text, "use type: sqlite");
         }
     }
 }
 
 static void check_credentials(struct gb_check *c, const char *uri)
 {
-    if (uri != NULL) refuse(c, "options.credentials_uri", "options.credentials_uri");
+    if (uri == NULL) return;
+    refuse(c, "options.credentials_uri", "options.credentials_uri",
+           "write the credentials inline, or give them by the environment");
 }
 
 static void check_sessions(struct gb_check *c)
@@ -59,7 +68,7 @@ static void check_sessions(struct gb_check *c)
         const struct gb_bp_session *s = &c->b->sessions[i];
         gb_check_enter(c, "sessions", i, s->id, s->node);
         if (s->session_mode.value == GB_BP_EXCLUSIVE) {
-            refuse(c, "session_mode", "session_mode: exclusive");
+            refuse(c, "session_mode", "session_mode: exclusive", "use persistent");
         }
         check_credentials(c, s->credentials_uri);
     }
@@ -70,10 +79,14 @@ static void check_receivers(struct gb_check *c)
     for (size_t i = 0; i < c->b->receiver_count; i++) {
         const struct gb_bp_receiver *r = &c->b->receivers[i];
         gb_check_enter(c, "receivers", i, r->id, r->node);
-        if (r->transport.value == GB_BP_SQS) refuse(c, "transport", "transport sqs of a receiver");
-        if (r->transport.value == GB_BP_HTTP) refuse(c, "transport", "transport http");
+        if (r->transport.value == GB_BP_SQS) {
+            refuse(c, "transport", "transport sqs of a receiver", "use an MQTT receiver");
+        }
+        if (r->transport.value == GB_BP_HTTP) {
+            refuse(c, "transport", "transport http", "use an MQTT receiver");
+        }
         if (r->transport.value == GB_BP_MQTT && r->topic_count == 0) {
-            refuse(c, "topics", "a receiver without topics");
+            refuse(c, "topics", "a receiver without topics", "list at least one topic");
         }
         check_credentials(c, r->credentials_uri);
         check_credentials(c, r->sqs.credentials_uri);
@@ -86,9 +99,11 @@ static void check_senders(struct gb_check *c)
     for (size_t i = 0; i < c->b->sender_count; i++) {
         const struct gb_bp_sender *s = &c->b->senders[i];
         gb_check_enter(c, "senders", i, s->id, s->node);
-        if (s->transport.value == GB_BP_HTTP) refuse(c, "transport", "transport http");
+        if (s->transport.value == GB_BP_HTTP) {
+            refuse(c, "transport", "transport http", "use an MQTT or SQS sender");
+        }
         if (s->sqs.queue.queue_tags.count > 0) {
-            refuse(c, "options.queue_tags", "options.queue_tags");
+            refuse(c, "options.queue_tags", "options.queue_tags", "use queue_url or queue_name");
         }
         check_credentials(c, s->credentials_uri);
         check_credentials(c, s->sqs.credentials_uri);
@@ -101,12 +116,12 @@ static void check_routes(struct gb_check *c)
     for (size_t i = 0; i < c->b->route_count; i++) {
         const struct gb_bp_route *r = &c->b->routes[i];
         gb_check_enter(c, "routes", i, r->id, r->node);
-        if (r->processors.count > 0) refuse(c, "processors", "processors");
+        if (r->processors.count > 0) refuse(c, "processors", "processors", "remove them");
         if (r->resolver.type.value == GB_BP_RULES) {
-            refuse(c, "resolver.type", "resolver.type: rules");
+            refuse(c, "resolver.type", "resolver.type: rules", "use static or all");
         }
         if (r->resolver.type.value == GB_BP_HEADER_MAP) {
-            refuse(c, "resolver.type", "resolver.type: header_map");
+            refuse(c, "resolver.type", "resolver.type: header_map", "use static or all");
         }
     }
 }

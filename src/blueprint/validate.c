@@ -19,14 +19,19 @@ void gb_check_leave(struct gb_check *c)
     c->entry = c->b->node;
 }
 
+bool gb_check_written(const struct gb_check *c, const char *key)
+{
+    const struct gb_node *n = gb_node_get(c->entry, key);
+    return n != NULL && n->kind != GB_NODE_NULL && (n->kind != GB_NODE_STRING || n->size > 0);
+}
+
 static void add(struct gb_check *c, enum gb_severity severity, enum gb_rule rule, const char *key,
                 const char *format, va_list args)
 {
     if (gb_findings_skip(c->findings, severity)) return;
     struct gb_finding_at at = {.path = c->path, .id = c->id, .rule = rule};
     gb_node_position(gb_node_locate(c->entry, key), &at);
-    struct gb_err text = gb_err_v(GB_INVALID_CONFIG, format, args);
-    gb_findings_add(c->findings, severity, at, "%s", text.message);
+    gb_findings_add_v(c->findings, severity, at, format, args);
 }
 
 void gb_check_error(struct gb_check *c, enum gb_rule rule, const char *key, const char *format, ...)
@@ -51,15 +56,18 @@ void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id)
     if (id == NULL) return;
     struct gb_bytes text = gb_bytes_c(id);
     if (text.size > GB_BLUEPRINT_ID_MAX) {
-        gb_check_error(c, GB_RULE_V3, "id", "id has %zu bytes; at most %d are accepted", text.size,
-                       GB_BLUEPRINT_ID_MAX);
+        gb_check_error(c, GB_RULE_V3, "id",
+                       "id \"%.*s...\" has %zu bytes, and at most %d are accepted; shorten it",
+                       GB_SHOWN_MAX, id, text.size, GB_BLUEPRINT_ID_MAX);
     }
     if (!gb_utf8_safe(text)) {
-        gb_check_error(c, GB_RULE_V3, "id", "id must not hold control characters");
+        gb_check_error(c, GB_RULE_V3, "id",
+                       "id \"%.*s\" must not hold control characters; remove them", GB_SHOWN_MAX,
+                       id);
     }
     if (gb_map_has(seen, text)) {
         gb_check_error(c, GB_RULE_V3, "id",
-                       "duplicate id \"%.*s\"; give every entry of the section its own",
+                       "duplicate id \"%.*s\" in the section; give every entry its own",
                        GB_SHOWN_MAX, id);
     } else if (gb_failed(gb_map_put(seen, text, c))) {
         c->findings->failed = true;
@@ -70,6 +78,45 @@ bool gb_key_is_unread(const struct gb_node *block, const char *key, bool given)
 {
     const struct gb_node *written = gb_node_get(block, key);
     return !given && written != NULL && written->kind != GB_NODE_NULL;
+}
+
+void gb_check_missing(struct gb_check *c, const char *key, const char *id, const char *section)
+{
+    const struct gb_node *all = gb_node_get(c->b->node, section);
+    if (all != NULL && all->kind != GB_NODE_LIST && all->kind != GB_NODE_NULL) return;
+    gb_check_error(c, GB_RULE_V5, key,
+                   "%s \"%.*s\" not found in %s; add it there or correct the id", key, GB_SHOWN_MAX,
+                   id, section);
+}
+
+/* The URI names where secrets are, so only its scheme is shown. */
+void gb_validate_credentials_uri(struct gb_check *c, const char *uri)
+{
+    if (uri == NULL) return;
+    const char *path = strstr(uri, "://");
+    size_t scheme = path == NULL ? 0 : (size_t)(path - uri);
+    bool known = scheme > 0 && (gb_bytes_equal_c(gb_bytes(uri, scheme), "file") ||
+                                gb_bytes_equal_c(gb_bytes(uri, scheme), "pms"));
+    if (!known) {
+        gb_check_error(c, GB_RULE_K8, "options.credentials_uri",
+                       "options.credentials_uri has the scheme \"%.*s\"; use file:// or pms://",
+                       (int)(scheme < GB_SHOWN_MAX ? scheme : GB_SHOWN_MAX), uri);
+        return;
+    }
+    for (path += 3;; path++) {
+        size_t size = strcspn(path, "/");
+        bool dots = gb_bytes_equal_c(gb_bytes(path, size), ".") ||
+                    gb_bytes_equal_c(gb_bytes(path, size), "..");
+        if (size == 0 || dots) {
+            gb_check_error(c, GB_RULE_K8, "options.credentials_uri",
+                           "options.credentials_uri (%.*s://...) has an empty segment, \".\" or "
+                           "\"..\" in its path; write %.*s://a/b/c",
+                           (int)scheme, uri, (int)scheme, uri);
+            return;
+        }
+        path += size;
+        if (*path == '\0') return;
+    }
 }
 
 void gb_validate(struct gb_check *c)

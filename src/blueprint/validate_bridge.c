@@ -4,16 +4,25 @@
 static void check_timeouts(struct gb_check *c)
 {
     const struct gb_bp_bridge *bridge = &c->b->bridge;
+    char left[GB_DURATION_TEXT_MAX];
+    char right[GB_DURATION_TEXT_MAX];
     bool both = bridge->per_record_drain_timeout.given && bridge->max_drain_timeout.given;
     if (both && bridge->max_drain_timeout.ns < bridge->per_record_drain_timeout.ns) {
+        gb_duration_print(bridge->max_drain_timeout.ns, left);
+        gb_duration_print(bridge->per_record_drain_timeout.ns, right);
         gb_check_error(c, GB_RULE_V2, "bridge.max_drain_timeout",
-                       "bridge.max_drain_timeout is less than bridge.per_record_drain_timeout; the "
-                       "ceiling of a batch must allow one record");
+                       "bridge.max_drain_timeout %s is less than bridge.per_record_drain_timeout, "
+                       "%s; the ceiling of a batch must allow one record, raise it",
+                       left, right);
     }
-    if (bridge->drain_timeout.given && bridge->drain_timeout.ns >= bridge->shutdown_timeout.ns) {
+    if (bridge->drain_timeout.given && !bridge->shutdown_timeout.broken &&
+        bridge->drain_timeout.ns >= bridge->shutdown_timeout.ns) {
+        gb_duration_print(bridge->drain_timeout.ns, left);
+        gb_duration_print(bridge->shutdown_timeout.ns, right);
         gb_check_warning(c, GB_RULE_W5, "bridge.drain_timeout",
-                         "bridge.drain_timeout is not less than bridge.shutdown_timeout, which "
-                         "ends the process first");
+                         "bridge.drain_timeout %s is not less than bridge.shutdown_timeout, %s, "
+                         "which ends the process first; lower it",
+                         left, right);
     }
 }
 
@@ -24,10 +33,12 @@ static void check_members(struct gb_check *c)
     struct gb_map seen = {0};
     for (size_t i = 0; i < members->count; i++) {
         struct gb_bytes name = gb_bytes_c(members->items[i]);
+        if (name.size == 0) continue; /* the decoder has spoken */
         if (gb_map_has(&seen, name)) {
             gb_check_error(c, GB_RULE_C7, "bridge.cluster.members",
-                           "bridge.cluster.members holds \"%.*s\" twice", GB_SHOWN_MAX,
-                           members->items[i]);
+                           "bridge.cluster.members holds \"%.*s\" twice; a member stands in the "
+                           "roster once, remove one of the two",
+                           GB_SHOWN_MAX, members->items[i]);
         } else if (gb_failed(gb_map_put(&seen, name, c))) {
             c->findings->failed = true;
         }
@@ -38,20 +49,30 @@ static void check_members(struct gb_check *c)
 /* C7. */
 static void check_rollout(struct gb_check *c)
 {
-    const struct gb_bp_cluster *cluster = &c->b->bridge.cluster;
-    bool coordinated = cluster->rollout.value == GB_BP_ROLLOUT_COORDINATED;
+    const struct gb_bp_bridge *bridge = &c->b->bridge;
+    const struct gb_bp_cluster *cluster = &bridge->cluster;
     check_members(c);
-    if (coordinated && !gb_is_clustered(c->b)) {
-        gb_check_error(c, GB_RULE_C7, "bridge.cluster.rollout",
-                       "bridge.cluster.rollout: coordinated requires deployment_mode: clustered");
-    }
-    if (coordinated && cluster->members.count == 0) {
-        gb_check_error(c, GB_RULE_C7, "bridge.cluster.rollout",
-                       "bridge.cluster.rollout: coordinated requires bridge.cluster.members");
-    }
-    if (!coordinated && cluster->confirm_window.given) {
+    if (cluster->rollout.broken) return;
+    if (cluster->rollout.value != GB_BP_ROLLOUT_COORDINATED) {
+        if (!cluster->confirm_window.given) return;
+        char shown[GB_DURATION_TEXT_MAX];
+        gb_duration_print(cluster->confirm_window.ns, shown);
         gb_check_error(c, GB_RULE_C7, "bridge.cluster.confirm_window",
-                       "bridge.cluster.confirm_window requires rollout: coordinated");
+                       "bridge.cluster.confirm_window %s requires rollout: coordinated; set that, "
+                       "or remove the window",
+                       shown);
+        return;
+    }
+    bool known = !bridge->deployment_mode.broken && !cluster->endpoints.broken;
+    if (known && !gb_is_clustered(c->b)) {
+        gb_check_error(c, GB_RULE_C7, "bridge.cluster.rollout",
+                       "bridge.cluster.rollout: coordinated requires deployment_mode: clustered; "
+                       "set that, or write rollout: refuse");
+    }
+    if (cluster->members.count == 0 && !cluster->members.broken) {
+        gb_check_error(c, GB_RULE_C7, "bridge.cluster.rollout",
+                       "bridge.cluster.rollout: coordinated requires bridge.cluster.members; list "
+                       "the member_id of every instance there");
     }
 }
 
@@ -61,7 +82,11 @@ static bool is_http_url(const char *url)
     size_t scheme = gb_bytes_starts_with_nocase(text, "https://")  ? 8
                     : gb_bytes_starts_with_nocase(text, "http://") ? 7
                                                                    : 0;
-    return scheme > 0 && text.size > scheme && url[scheme] != '/';
+    if (scheme == 0 || strcspn(url + scheme, ":/?#") == 0) return false; /* no host */
+    for (const char *p = url; *p != '\0'; p++) {
+        if (*p <= ' ' || *p == 0x7f) return false;
+    }
+    return true;
 }
 
 /* C5: this instance's own endpoints by capability, not a map of peers. */
@@ -72,15 +97,18 @@ static void check_endpoints(struct gb_check *c)
     for (size_t i = 0; i < endpoints->count; i++) {
         if (strcmp(endpoints->items[i].key, "http") == 0) http = endpoints->items[i].value;
     }
-    if (endpoints->count == 0) return;
+    if (endpoints->count == 0 || endpoints->broken) return;
     if (http == NULL) {
-        gb_check_error(c, GB_RULE_C5, "bridge.cluster.endpoints",
-                       "bridge.cluster.endpoints has no key \"http\"; it lists this instance's own "
-                       "endpoints by capability, not its peers");
+        gb_check_error(
+            c, GB_RULE_C5, "bridge.cluster.endpoints",
+            "bridge.cluster.endpoints has the key \"%.*s\" but no key \"http\"; it lists "
+            "this instance's own endpoints by capability, not its peers, write {http: "
+            "\"http://10.0.1.10:8080\"}",
+            GB_SHOWN_MAX, endpoints->items[0].key);
     } else if (!is_http_url(http)) {
         gb_check_error(c, GB_RULE_C5, "bridge.cluster.endpoints.http",
                        "bridge.cluster.endpoints.http \"%.*s\" must be an absolute http or https "
-                       "URL, such as http://10.0.1.10:8080",
+                       "URL; write one such as http://10.0.1.10:8080",
                        GB_SHOWN_MAX, http);
     }
 }
@@ -88,9 +116,16 @@ static void check_endpoints(struct gb_check *c)
 static void check_name(struct gb_check *c, const char *key, const char *value)
 {
     if (value == NULL) return;
-    if (strlen(value) > GB_BLUEPRINT_ID_MAX || !gb_utf8_safe(gb_bytes_c(value))) {
-        gb_check_error(c, GB_RULE_V3, key, "%s must be at most %d bytes without control characters",
-                       key, GB_BLUEPRINT_ID_MAX);
+    size_t size = strlen(value);
+    if (size > GB_BLUEPRINT_ID_MAX) {
+        gb_check_error(c, GB_RULE_V3, key,
+                       "%s \"%.*s...\" has %zu bytes, and at most %d are accepted; shorten it", key,
+                       GB_SHOWN_MAX, value, size, GB_BLUEPRINT_ID_MAX);
+    }
+    if (!gb_utf8_safe(gb_bytes_c(value))) {
+        gb_check_error(c, GB_RULE_V3, key,
+                       "%s \"%.*s\" must not hold control characters; remove them", key,
+                       GB_SHOWN_MAX, value);
     }
 }
 
@@ -98,10 +133,13 @@ void gb_validate_bridge(struct gb_check *c)
 {
     const struct gb_bp_bridge *bridge = &c->b->bridge;
     const struct gb_node *id = gb_node_get(bridge->node, "id");
-    bool wrong_type = id != NULL && id->kind != GB_NODE_NULL && id->size > 0;
-    if (bridge->id == NULL && !wrong_type) {
+    bool wrong_type =
+        id != NULL && id->kind != GB_NODE_NULL && (id->kind != GB_NODE_STRING || id->size > 0);
+    bool readable = gb_check_readable(c->b->node) && gb_check_readable(bridge->node);
+    if (bridge->id == NULL && !wrong_type && readable) {
         gb_check_error(c, GB_RULE_V1, "bridge.id",
-                       "bridge.id is required; it names the logical bridge on every instance");
+                       "bridge.id is required; write the name of the logical bridge, equal on "
+                       "every instance");
     }
     check_name(c, "bridge.id", bridge->id);
     check_name(c, "bridge.instance_id", bridge->instance_id);

@@ -1,31 +1,147 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
 #include "blueprint/validate.h"
 
-enum { KEY_BYTES_MIN = 16 };
+/* The http block (V10; spec 01 §3.7, 08 §4) and the endpoints of transport http (spec 04 C1,
+ * C2). */
+
+enum { KEY_BYTES_MIN = 16, PORT_MAX = 65535 };
 
 static void check_key(struct gb_check *c, const char *key, const char *value)
 {
     size_t size = value == NULL ? 0 : strlen(value);
     if (value == NULL || size >= KEY_BYTES_MIN) return;
-    gb_check_error(c, GB_RULE_V10, key, "%s has %zu bytes; at least %d are required", key, size,
+    gb_check_error(c, GB_RULE_V10, key,
+                   "%s has %zu bytes; at least %d are required, make it longer", key, size,
                    KEY_BYTES_MIN);
 }
 
-/* V10; the rules of spec 01 §3.7. */
+/* [host]:port; the host is left to the listener. */
+static bool is_address(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon == NULL) return false;
+    size_t digits = strspn(colon + 1, "0123456789");
+    if (digits == 0 || digits > 5 || colon[1 + digits] != '\0') return false;
+    return strtoul(colon + 1, NULL, 10) <= PORT_MAX;
+}
+
+static void check_listener(struct gb_check *c, const char *key, const char *address)
+{
+    if (address == NULL || is_address(address)) return;
+    gb_check_error(c, GB_RULE_V10, key,
+                   "%s \"%.*s\" must be host:port with a port of 0-65535; write one such as :8080",
+                   key, GB_SHOWN_MAX, address);
+}
+
+static void check_origins(struct gb_check *c, const struct gb_bp_strings *origins)
+{
+    for (size_t i = 0; i < origins->count; i++) {
+        if (strchr(origins->items[i], '*') == NULL) continue;
+        gb_check_error(
+            c, GB_RULE_V10, "http.cors_origins",
+            "http.cors_origins must not hold \"*\", as in \"%.*s\"; list the origins, such "
+            "as https://ops.example.com",
+            GB_SHOWN_MAX, origins->items[i]);
+    }
+}
+
+static void check_tls(struct gb_check *c, const struct gb_bp_http *h)
+{
+    bool cert = gb_check_written(c, "tls_cert_file");
+    if (cert == gb_check_written(c, "tls_key_file")) return;
+    const char *file = cert ? h->tls_cert_file : h->tls_key_file;
+    if (file == NULL) return; /* the decoder has spoken */
+    gb_check_error(c, GB_RULE_V10, cert ? "tls_cert_file" : "tls_key_file",
+                   "http.tls_cert_file and http.tls_key_file are only accepted together, and only "
+                   "%s \"%.*s\" is written; add the other",
+                   cert ? "tls_cert_file" : "tls_key_file", GB_SHOWN_MAX, file);
+}
+
+static const char *forward_token(const struct gb_blueprint *b)
+{
+    return b->bridge.cluster.forwarder.forward_token;
+}
+
+/* H2, for every receiver and sender of transport http. */
+static void check_token(struct gb_check *c, const char *section, size_t index, const char *id,
+                        const struct gb_node *node, const char *api_key)
+{
+    const char *token = forward_token(c->b);
+    if (api_key == NULL || token == NULL || strcmp(api_key, token) != 0) return;
+    gb_check_enter(c, section, index, id, node);
+    gb_check_error(c, GB_RULE_H2, "options.api_key",
+                   "options.api_key equals bridge.cluster.forwarder.forward_token; a client with "
+                   "the key could pose as a peer, make one of them differ");
+}
+
+/* H1: the second user of a path is refused. */
+static void check_path(struct gb_check *c, struct gb_map *seen, const char *path)
+{
+    if (path == NULL) return;
+    struct gb_bytes key = gb_bytes_c(path);
+    if (gb_map_has(seen, key)) {
+        gb_check_error(c, GB_RULE_H1, "options.path",
+                       "options.path \"%.*s\" is also that of another endpoint; give each its own",
+                       GB_SHOWN_MAX, path);
+    } else if (gb_failed(gb_map_put(seen, key, c))) {
+        c->findings->failed = true;
+    }
+}
+
+static void check_endpoints(struct gb_check *c)
+{
+    struct gb_map receivers = {0}; /* POST and GET may share a path */
+    struct gb_map senders = {0};
+    for (size_t i = 0; i < c->b->receiver_count; i++) {
+        const struct gb_bp_receiver *r = &c->b->receivers[i];
+        check_token(c, "receivers", i, r->id, r->node, r->http.api_key);
+        gb_check_enter(c, "receivers", i, r->id, r->node);
+        check_path(c, &receivers, r->http.path);
+    }
+    for (size_t i = 0; i < c->b->sender_count; i++) {
+        const struct gb_bp_sender *s = &c->b->senders[i];
+        check_token(c, "senders", i, s->id, s->node, s->http.api_key);
+        gb_check_enter(c, "senders", i, s->id, s->node);
+        check_path(c, &senders, s->http.path);
+    }
+    gb_map_deinit(&receivers);
+    gb_map_deinit(&senders);
+}
+
+void gb_validate_http_endpoint(struct gb_check *c, const char *path, const char *api_key,
+                               const char *credentials_uri)
+{
+    check_key(c, "options.api_key", api_key);
+    gb_validate_credentials_uri(c, credentials_uri);
+    if (path == NULL) return;
+    bool literal = path[0] == '/';
+    for (const char *p = path; literal && *p != '\0'; p++) {
+        literal = *p > ' ' && *p != 0x7f && *p != '{' && *p != '}';
+    }
+    if (literal) return;
+    gb_check_error(
+        c, GB_RULE_H1, "options.path",
+        "options.path \"%.*s\" must begin with \"/\" and hold no braces, spaces and control "
+        "characters; write one such as /orders/in",
+        GB_SHOWN_MAX, path);
+}
+
 void gb_validate_http(struct gb_check *c)
 {
     const struct gb_bp_http *h = &c->b->http;
+    check_endpoints(c);
     gb_check_leave(c);
-    if (h->node == NULL) return;
+    if (h->node == NULL || h->node->kind != GB_NODE_MAP) return;
+    struct gb_check at = *c;
+    at.entry = h->node;
     check_key(c, "http.admin_api_key", h->admin_api_key);
     check_key(c, "http.monitor_api_key", h->monitor_api_key);
-    for (size_t i = 0; i < h->cors_origins.count; i++) {
-        if (strcmp(h->cors_origins.items[i], "*") != 0) continue;
-        gb_check_error(c, GB_RULE_V10, "http.cors_origins",
-                       "http.cors_origins must not hold \"*\"; list the origins");
-    }
-    if ((h->tls_cert_file == NULL) != (h->tls_key_file == NULL)) {
-        gb_check_error(c, GB_RULE_V10,
-                       h->tls_cert_file != NULL ? "http.tls_cert_file" : "http.tls_key_file",
-                       "http.tls_cert_file and http.tls_key_file are only accepted together");
-    }
+    check_listener(c, "http.admin_addr", h->admin_addr);
+    check_listener(c, "http.monitor_addr", h->monitor_addr);
+    check_listener(c, "http.transport_addr", h->transport_addr);
+    check_origins(c, &h->cors_origins);
+    check_tls(&at, h);
 }

@@ -246,7 +246,8 @@ static const struct row objective_rows[] = {
      "broker_health_step_down: 597.500000002s",
      "error: routes[0] (ingest): budget 16m20.000000001s of session \"mqtt-conn\" exceeds declared "
      "failover_slo 16m20s; raise it, or lower broker_health_step_down 9m57.500000002s + renewal "
-     "1m9.999999999s + closing 30s + polls 12.5s + calls 20s + activation 4m0s + st [P2]\n"},
+     "1m9.999999999s + closing 30s + polls 12.5s + calls 20s + activation 4m0s + startup 10s "
+     "[P2]\n"},
     {"P2 has no value", "broker_health_step_down: off", "broker_health_step_down: 2562047h47m",
      "error: routes[0] (ingest): session.failover_slo 16m20s of session \"mqtt-conn\" can't be "
      "admitted, remove it: the failover budget has no value: the sum with one renewal exceeds the "

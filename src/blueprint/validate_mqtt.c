@@ -10,38 +10,52 @@ enum { PACKET_MAX = 268435455, METADATA_MAX = 131072, FIELD_MAX = 65535, URLS_MA
 
 #define S "options.session."
 
+/* Written, even if not to be read. */
+static bool has_urls(const struct gb_bp_mqtt_session *m)
+{
+    const struct gb_node *one = gb_node_get(m->node, "broker_url");
+    const struct gb_node *list = gb_node_get(m->node, "broker_urls");
+    bool single = one != NULL && one->kind != GB_NODE_NULL && one->kind != GB_NODE_STRING;
+    bool several = list != NULL && m->broker_urls.broken;
+    return single || several || !gb_check_readable(m->node);
+}
+
 static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
 {
     const struct gb_bp_mqtt_session *m = &s->mqtt;
     char first[GB_MQTT_ENDPOINT_TEXT_MAX] = "";
-    bool several = false;
+    char several[GB_MQTT_ENDPOINT_TEXT_MAX] = "";
     for (size_t i = 0; i < m->urls.count; i++) {
         struct gb_mqtt_endpoint endpoint;
         struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes_c(m->urls.items[i]), &endpoint);
         bool single = i == 0 && m->broker_url != NULL;
         const char *key = single ? S "broker_url" : S "broker_urls";
-        if (gb_failed(err)) {
+        if (m->urls.items[i][0] == '\0') continue; /* the decoder has spoken */
+        if (gb_failed(err)) { /* a URL may hold a password, so only what is wrong is shown */
             gb_check_error(c, GB_RULE_M1, key, "%s: %s", key, err.message);
             continue;
         }
         char text[GB_MQTT_ENDPOINT_TEXT_MAX];
         gb_mqtt_endpoint_print(&endpoint, text);
         if (first[0] == '\0') memcpy(first, text, sizeof first);
-        several = several || strcmp(first, text) != 0;
+        if (strcmp(first, text) != 0) memcpy(several, text, sizeof several);
         if (m->tls.enable.value && !gb_mqtt_scheme_is_tls(endpoint.scheme)) {
             gb_check_warning(c, GB_RULE_M2, S "tls.enable",
-                             S "tls.enable has no effect on \"%.*s\"; the scheme decides, write "
-                               "tls:// or wss://",
-                             GB_SHOWN_MAX, m->urls.items[i]);
+                             S "tls.enable: true has no effect on \"%.*s\", where the scheme "
+                               "decides; write tls:// or wss://",
+                             GB_SHOWN_MAX, text);
         }
     }
-    if (m->node != NULL && m->urls.count == 0) {
-        gb_check_error(c, GB_RULE_M1, "options.session", S "broker_url or broker_urls is required");
+    if (m->node != NULL && m->urls.count == 0 && !has_urls(m)) {
+        gb_check_error(c, GB_RULE_M1, "options.session",
+                       S "broker_url or broker_urls is required; add the broker's URL, such as "
+                         "tls://broker:8883");
     }
-    if (several && gb_session_is_durable(s)) {
+    if (several[0] != '\0' && gb_session_is_durable(s)) {
         gb_check_error(c, GB_RULE_P6, S "broker_urls",
-                       S "broker_urls: a persistent or exclusive session lives on one broker; name "
-                         "one endpoint");
+                       S "broker_urls names \"%.*s\" and \"%.*s\", but a persistent or exclusive "
+                         "session lives on one broker; name one endpoint",
+                       GB_SHOWN_MAX, first, GB_SHOWN_MAX, several);
     }
 }
 
@@ -49,14 +63,18 @@ static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
 static void check_credentials(struct gb_check *c, const struct gb_bp_mqtt_session *m)
 {
     if (m->username == NULL && m->password == NULL) return;
-    if (m->allow_plaintext_credentials.value) return;
+    if (m->allow_plaintext_credentials.value || m->allow_plaintext_credentials.broken) return;
     for (size_t i = 0; i < m->urls.count; i++) {
         struct gb_mqtt_endpoint endpoint;
         if (gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(m->urls.items[i]), &endpoint))) continue;
         if (gb_mqtt_scheme_is_tls(endpoint.scheme)) continue;
+        char text[GB_MQTT_ENDPOINT_TEXT_MAX];
+        gb_mqtt_endpoint_print(&endpoint, text);
         gb_check_error(c, GB_RULE_M3, m->username != NULL ? S "username" : S "password",
-                       S "username and password would be sent in plain text; use tls:// or wss://, "
-                         "or set allow_plaintext_credentials: true");
+                       S
+                       "username and password would be sent in plain text to \"%.*s\"; use tls:// "
+                       "or wss://, or set allow_plaintext_credentials: true",
+                       GB_SHOWN_MAX, text);
         return;
     }
 }
@@ -67,41 +85,54 @@ static void check_identity(struct gb_check *c, const struct gb_bp_session *s)
     int suffix = m->client_id_suffix.value;
     if (s->session_mode.value == GB_BP_EXCLUSIVE && suffix != GB_BP_SUFFIX_NONE) {
         gb_check_error(c, GB_RULE_C3, S "client_id_suffix",
-                       S "client_id_suffix is refused on an exclusive session; its client_id must "
-                         "be equal on every instance");
+                       S
+                       "client_id_suffix: %s: client_id_suffix is refused on an exclusive session, "
+                       "whose client_id must be equal on every instance; remove it",
+                       suffix == GB_BP_SUFFIX_NONCE ? "nonce" : "hostname");
         return;
     }
     if (s->session_mode.value != GB_BP_PERSISTENT) return;
     if (suffix == GB_BP_SUFFIX_NONCE) {
         gb_check_error(c, GB_RULE_M4, S "client_id_suffix",
-                       S "client_id_suffix: nonce is refused on a persistent session; a new id at "
-                         "every start would leave the broker's session behind");
+                       S
+                       "client_id_suffix: nonce is refused on a persistent session, since a new id "
+                       "at every start would leave the broker's session behind; remove it, or "
+                       "use session_mode: ephemeral");
     }
+    if (m->assert_stable_client_identity.broken) return;
     if (suffix == GB_BP_SUFFIX_HOSTNAME && !m->assert_stable_client_identity.value) {
         gb_check_error(c, GB_RULE_M4, S "client_id_suffix",
                        S "client_id_suffix: hostname on a persistent session needs "
                          "assert_stable_client_identity: true, which says that the host name never "
-                         "changes");
+                         "changes; set it, or remove the suffix");
     } else if (suffix == GB_BP_SUFFIX_HOSTNAME) {
         gb_check_warning(c, GB_RULE_M4, S "assert_stable_client_identity",
-                         S "assert_stable_client_identity: a changed host name leaves the broker's "
-                           "session and its messages behind");
+                         S "assert_stable_client_identity: true: a changed host name leaves the "
+                           "broker's session and its messages behind; keep host names fixed");
     }
+}
+
+static void check_pair(struct gb_check *c, const struct gb_bp_tls *tls, const char *cert,
+                       const char *key)
+{
+    struct gb_check at = *c;
+    at.entry = tls->node;
+    bool has_cert = gb_check_written(&at, cert);
+    if (tls->node == NULL || has_cert == gb_check_written(&at, key)) return;
+    gb_check_error(c, GB_RULE_M5, S "tls",
+                   S "tls: %s and %s are only accepted together, and only %s is written; add the "
+                     "other, or remove it",
+                   cert, key, has_cert ? cert : key);
 }
 
 static void check_tls(struct gb_check *c, const struct gb_bp_tls *tls)
 {
-    if ((tls->cert_file == NULL) != (tls->key_file == NULL)) {
-        gb_check_error(c, GB_RULE_M5, S "tls",
-                       S "tls: cert_file and key_file are only accepted together");
-    }
-    if ((tls->cert_pem == NULL) != (tls->key_pem == NULL)) {
-        gb_check_error(c, GB_RULE_M5, S "tls",
-                       S "tls: cert_pem and key_pem are only accepted together");
-    }
+    check_pair(c, tls, "cert_file", "key_file");
+    check_pair(c, tls, "cert_pem", "key_pem");
     if (tls->insecure_skip_verify.value) {
         gb_check_warning(c, GB_RULE_M5, S "tls.insecure_skip_verify",
-                         S "tls.insecure_skip_verify: anyone can pose as the broker");
+                         S "tls.insecure_skip_verify: true lets anyone pose as the broker; remove "
+                           "it and set ca_cert_file");
     }
 }
 
@@ -111,7 +142,7 @@ static void check_sizes(struct gb_check *c, const struct gb_bp_mqtt_session *m)
     if (payload + METADATA_MAX > PACKET_MAX) {
         gb_check_error(c, GB_RULE_M6, S "max_payload_bytes",
                        S "max_payload_bytes %" PRId64 " + %d is more than the largest MQTT packet, "
-                         "%d; at most %d is possible",
+                         "%d; lower it to at most %d",
                        payload, METADATA_MAX, PACKET_MAX, PACKET_MAX - METADATA_MAX);
     }
     const struct {
@@ -122,8 +153,10 @@ static void check_sizes(struct gb_check *c, const struct gb_bp_mqtt_session *m)
                  {S "will.payload", m->will.payload}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].value == NULL || strlen(texts[i].value) <= FIELD_MAX) continue;
-        gb_check_error(c, GB_RULE_M6, texts[i].key, "%s is longer than MQTT can carry, %d bytes",
-                       texts[i].key, FIELD_MAX);
+        gb_check_error(
+            c, GB_RULE_M6, texts[i].key,
+            "%s has %zu bytes, which is longer than MQTT can carry, %d bytes; shorten it",
+            texts[i].key, strlen(texts[i].value), FIELD_MAX);
     }
 }
 
@@ -131,8 +164,10 @@ static void check_will(struct gb_check *c, const struct gb_bp_will *will)
 {
     if (will->topic == NULL) return;
     struct gb_err err = gb_mqtt_publish_topic_check(gb_bytes_c(will->topic));
-    if (gb_failed(err))
-        gb_check_error(c, GB_RULE_M9, S "will.topic", S "will.topic: %s", err.message);
+    if (gb_failed(err)) {
+        gb_check_error(c, GB_RULE_M9, S "will.topic", S "will.topic: %s; write a topic such as a/b",
+                       err.message);
+    }
 }
 
 static void check_v311(struct gb_check *c, const struct gb_bp_session *s)
@@ -140,16 +175,20 @@ static void check_v311(struct gb_check *c, const struct gb_bp_session *s)
     const struct gb_bp_mqtt_session *m = &s->mqtt;
     if (m->no_local.value) {
         gb_check_error(c, GB_RULE_M7, S "no_local",
-                       S "no_local needs protocol_version: v5; v3.1.1 has no such subscription");
+                       S "no_local: true needs protocol_version: v5, since v3.1.1 has no such "
+                         "subscription; remove one of the two");
     }
     if (m->session_expiry_interval.given && m->session_expiry_interval.value != 0) {
         gb_check_error(c, GB_RULE_M7, S "session_expiry_interval",
-                       S "session_expiry_interval needs protocol_version: v5; under v3.1.1 the "
-                         "broker's own setting decides, leave it out");
+                       S "session_expiry_interval %" PRId64 ": session_expiry_interval needs "
+                         "protocol_version: v5; under v3.1.1 the broker's own setting decides, "
+                         "leave it out",
+                       m->session_expiry_interval.value);
     }
-    if (m->password != NULL && m->username == NULL) {
+    if (m->password != NULL && m->username == NULL && gb_node_get(m->node, "username") == NULL) {
         gb_check_error(c, GB_RULE_M7, S "password",
-                       S "password without username needs protocol_version: v5; add a username");
+                       S "password without username needs protocol_version: v5, not v3.1.1; add a "
+                         "username");
     }
     if (s->session_mode.value == GB_BP_PERSISTENT && m->clean_start.value) {
         gb_check_error(c, GB_RULE_M7, S "clean_start",
@@ -162,17 +201,23 @@ static void check_v5(struct gb_check *c, const struct gb_bp_session *s)
 {
     if (s->mqtt.message_id.value == GB_BP_ID_CONTENT_HASH) {
         gb_check_error(c, GB_RULE_M7, S "message_id",
-                       S "message_id: content_hash needs protocol_version: v3.1.1");
+                       S "message_id: content_hash needs protocol_version: v3.1.1; remove it, v5 "
+                         "carries ids of its own");
     }
     if (!s->mqtt.clean_start.value) return;
     if (s->session_mode.value == GB_BP_PERSISTENT) {
         gb_check_warning(c, GB_RULE_W5, S "clean_start",
                          S "clean_start: true on a persistent session wipes its backlog at every "
-                           "start of the process");
+                           "start of the process; remove it to keep the backlog");
     }
-    if (s->session_mode.value == GB_BP_EXCLUSIVE) {
+}
+
+static void check_exclusive(struct gb_check *c, const struct gb_bp_session *s)
+{
+    if (s->session_mode.value == GB_BP_EXCLUSIVE && s->mqtt.clean_start.value) {
         gb_check_warning(c, GB_RULE_M8, S "clean_start",
-                         S "clean_start: true is overridden on an exclusive session");
+                         S "clean_start: true is overridden on an exclusive session, which always "
+                           "resumes; remove it");
     }
 }
 
@@ -180,10 +225,12 @@ void gb_validate_mqtt_session(struct gb_check *c, const struct gb_bp_session *s)
 {
     check_urls(c, s);
     check_credentials(c, &s->mqtt);
-    check_identity(c, s);
+    if (!s->session_mode.broken) check_identity(c, s);
     check_tls(c, &s->mqtt.tls);
     check_sizes(c, &s->mqtt);
     check_will(c, &s->mqtt.will);
+    check_exclusive(c, s);
+    if (s->mqtt.protocol_version.broken) return;
     if (s->mqtt.protocol_version.value == GB_BP_MQTT_V311) {
         check_v311(c, s);
     } else {
@@ -210,8 +257,8 @@ static void claim_identity(struct gb_check *c, struct gb_map *seen, const struct
         }
     } else if (other != s) {
         gb_check_error(c, GB_RULE_P6, S "client_id",
-                       S "client_id \"%.*s\" at %.*s is also that of session \"%.*s\"; two "
-                         "connections under one id take each other's place",
+                       S "client_id \"%.*s\" at %.*s is also that of session \"%.*s\", and two "
+                         "connections under one id take each other's place; give each its own",
                        GB_SHOWN_MAX, s->mqtt.client_id, GB_SHOWN_MAX, text, GB_SHOWN_MAX,
                        other->id == NULL ? "" : other->id);
     }

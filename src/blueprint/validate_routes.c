@@ -1,15 +1,23 @@
+#include <stdio.h>
+
 #include "base/map.h"
 #include "blueprint/validate.h"
 
-/* Each text of a list once; `what` names it. */
-static void check_repeats(struct gb_check *c, const char *key, const struct gb_bp_strings *list)
+/* Each text of a list once; entries that could not be read are empty. */
+static void check_repeats(struct gb_check *c, enum gb_rule rule, const char *key,
+                          const struct gb_bp_strings *list)
 {
     struct gb_map seen = {0};
     for (size_t i = 0; i < list->count; i++) {
         struct gb_bytes text = gb_bytes_c(list->items[i]);
+        if (text.size == 0) continue;
         if (gb_map_has(&seen, text)) {
-            gb_check_error(c, GB_RULE_V6, key, "%s[%zu] \"%.*s\" is listed twice", key, i,
-                           GB_SHOWN_MAX, list->items[i]);
+            char path[GB_CHECK_PATH_MAX];
+            (void)snprintf(path, sizeof path, "%s[%zu]", key, i);
+            gb_check_error(c, rule, path,
+                           "%s \"%.*s\" is listed twice, and a route takes each once; remove one "
+                           "of the two",
+                           path, GB_SHOWN_MAX, list->items[i]);
         } else if (gb_failed(gb_map_put(&seen, text, c))) {
             c->findings->failed = true;
         }
@@ -20,43 +28,43 @@ static void check_repeats(struct gb_check *c, const char *key, const struct gb_b
 static void check_references(struct gb_check *c, const struct gb_bp_route *r)
 {
     if (r->receiver_id != NULL && r->receiver == NULL) {
-        gb_check_error(c, GB_RULE_V5, "receiver_id", "receiver_id \"%.*s\" not found in receivers",
-                       GB_SHOWN_MAX, r->receiver_id);
+        gb_check_missing(c, "receiver_id", r->receiver_id, "receivers");
     }
-    const struct gb_node *written = gb_node_get(r->node, "bindings");
-    bool list = written != NULL && written->kind == GB_NODE_LIST;
-    if (r->binding_ids.count == 0 && (list || written == NULL || written->kind == GB_NODE_NULL)) {
+    if (r->binding_ids.count == 0 && !r->binding_ids.broken) {
         gb_check_error(c, GB_RULE_V6, "bindings",
-                       "bindings is required and needs at least one binding");
+                       "bindings is required and needs at least one binding; list the ids of the "
+                       "route's bindings");
     }
     for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
         if (r->bindings[i] != NULL || r->binding_ids.items[i][0] == '\0') continue;
-        gb_check_error(c, GB_RULE_V5, "bindings", "bindings[%zu] \"%.*s\" not found in bindings", i,
-                       GB_SHOWN_MAX, r->binding_ids.items[i]);
+        char path[GB_CHECK_PATH_MAX];
+        (void)snprintf(path, sizeof path, "bindings[%zu]", i);
+        gb_check_missing(c, path, r->binding_ids.items[i], "bindings");
     }
-    check_repeats(c, "bindings", &r->binding_ids);
-    check_repeats(c, "processors", &r->processors);
+    check_repeats(c, GB_RULE_V6, "bindings", &r->binding_ids);
+    check_repeats(c, GB_RULE_P8, "processors", &r->processors);
 }
 
-/* V20, V26, V27. */
-static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
+/* V26. */
+static void check_ack(struct gb_check *c, const struct gb_bp_route *r)
 {
     bool outbox = r->delivery_mode.value == GB_SHARED_OUTBOX;
     const struct gb_opt_word *ack = &r->policy.ack_after;
-    if (outbox && !gb_has_store(c->b, GB_BP_OUTBOX)) {
-        gb_check_error(c, GB_RULE_V20, "delivery_mode", "shared_outbox requires stores.outbox");
-    }
     if (outbox && ack->given && ack->value == GB_BP_ACK_TARGET_ACCEPT) {
         gb_check_error(c, GB_RULE_V26, "policy.ack_after",
                        "policy.ack_after: target_accept is refused with shared_outbox, which "
-                       "acknowledges after outbox_persist");
+                       "acknowledges after outbox_persist; write that, or leave it out");
     }
     if (!outbox && ack->given && ack->value == GB_BP_ACK_OUTBOX_PERSIST) {
         gb_check_error(c, GB_RULE_V26, "policy.ack_after",
                        "policy.ack_after: outbox_persist is refused with direct_hold, which "
-                       "acknowledges after target_accept");
+                       "acknowledges after target_accept; write that, or leave it out");
     }
-    if (outbox) return;
+}
+
+/* V27. */
+static void check_direct(struct gb_check *c, const struct gb_bp_route *r)
+{
     if (r->dispatch_mode.value == GB_DISPATCH_FAN_OUT) {
         gb_check_error(c, GB_RULE_V27, "dispatch_mode",
                        "dispatch_mode: fan_out is refused with direct_hold; use delivery_mode: "
@@ -71,11 +79,28 @@ static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
         if (r->bindings[i] == NULL) continue;
         const struct gb_bp_session *s = gb_blueprint_effective_session(r, r->bindings[i]);
         if (s == NULL || s->session_mode.value != GB_BP_EXCLUSIVE) continue;
-        gb_check_error(c, GB_RULE_V27, "bindings",
-                       "bindings[%zu] \"%.*s\" runs on an exclusive session, which is refused with "
+        char path[GB_CHECK_PATH_MAX];
+        (void)snprintf(path, sizeof path, "bindings[%zu]", i);
+        gb_check_error(c, GB_RULE_V27, path,
+                       "%s \"%.*s\" runs on the exclusive session \"%.*s\", which is refused with "
                        "direct_hold; use delivery_mode: shared_outbox",
-                       i, GB_SHOWN_MAX, r->binding_ids.items[i]);
+                       path, GB_SHOWN_MAX, r->binding_ids.items[i], GB_SHOWN_MAX,
+                       s->id == NULL ? "" : s->id);
     }
+}
+
+/* V20, V26, V27. */
+static void check_delivery(struct gb_check *c, const struct gb_bp_route *r)
+{
+    if (r->delivery_mode.broken) return;
+    bool outbox = r->delivery_mode.value == GB_SHARED_OUTBOX;
+    if (outbox && !gb_has_store(c->b, GB_BP_OUTBOX)) {
+        gb_check_error(c, GB_RULE_V20, "delivery_mode",
+                       "delivery_mode: shared_outbox requires stores.outbox; configure it, or use "
+                       "direct_hold");
+    }
+    check_ack(c, r);
+    if (!outbox) check_direct(c, r);
 }
 
 /* V25, W4. */
@@ -90,7 +115,7 @@ static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
     bool dropped = false;
     if (gb_has_store(c->b, GB_BP_DLQ)) return;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
-        if (actions[i].action->value != GB_ACTION_DLQ) continue;
+        if (actions[i].action->value != GB_ACTION_DLQ || actions[i].action->broken) continue;
         if (actions[i].action->given) {
             gb_check_error(c, GB_RULE_V25, actions[i].key,
                            "%s: dlq requires stores.dlq; configure it or write drop",
@@ -99,40 +124,55 @@ static void check_actions(struct gb_check *c, const struct gb_bp_route *r)
             dropped = true;
         }
     }
-    if (dropped) {
-        gb_check_warning(c, GB_RULE_W4, "policy",
-                         "expired and refused messages are dropped with a metric: there is no "
-                         "stores.dlq");
+    if (dropped && gb_check_readable(r->policy.node)) {
+        gb_check_warning(
+            c, GB_RULE_W4, "policy",
+            "policy: expired and refused messages are dropped with a metric, since there is no "
+            "stores.dlq; configure it, or write on_expired: drop and "
+            "on_permanent_failure: drop");
     }
 }
 
-/* The second half of P9. */
+/* The last part of P9, for a binding's sender or the drain target. */
+static void check_target(struct gb_check *c, const struct gb_bp_sender *s, const char *key)
+{
+    if (s == NULL || s->transport.value != GB_BP_MQTT) return;
+    if (s->mqtt.qos.value != 0 || s->mqtt.qos.broken) return;
+    gb_check_error(c, GB_RULE_P9, key,
+                   "%s: shared_outbox to an MQTT sender with qos: 0 would lose persisted messages; "
+                   "set qos 1 or 2 on sender \"%.*s\"",
+                   key, GB_SHOWN_MAX, s->id == NULL ? "" : s->id);
+}
+
 static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
 {
+    if (r->delivery_mode.value != GB_SHARED_OUTBOX) return;
     for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
-        const struct gb_bp_binding *b = r->bindings[i];
-        if (b == NULL || b->sender == NULL || b->sender->transport.value != GB_BP_MQTT) continue;
-        if (r->delivery_mode.value == GB_SHARED_OUTBOX && b->sender->mqtt.qos.value == 0) {
-            gb_check_error(c, GB_RULE_P9, "bindings",
-                           "bindings[%zu]: shared_outbox to an MQTT sender with qos: 0 would lose "
-                           "persisted messages; set qos 1 or 2 on sender \"%.*s\"",
-                           i, GB_SHOWN_MAX, b->sender_id);
-        }
+        char path[GB_CHECK_PATH_MAX];
+        (void)snprintf(path, sizeof path, "bindings[%zu]", i);
+        if (r->bindings[i] != NULL) check_target(c, r->bindings[i]->sender, path);
     }
+    check_target(c, r->session.sender, "session.sender_id");
 }
 
 static void warn_route(struct gb_check *c, const struct gb_bp_route *r)
 {
-    if (r->delivery_mode.value == GB_DIRECT_HOLD && !r->policy.allow_unfenced.value) { /* W1 */
+    bool direct = r->delivery_mode.value == GB_DIRECT_HOLD && !r->delivery_mode.broken;
+    const struct gb_opt_bool *allowed = &r->policy.allow_unfenced;
+    bool readable = !allowed->broken && gb_check_readable(r->policy.node);
+    if (direct && readable && !allowed->value) { /* W1 */
         gb_check_warning(c, GB_RULE_W1, "delivery_mode",
-                         "direct_hold has no fencing between instances; policy.allow_unfenced: "
-                         "true says that this is known");
+                         "delivery_mode: direct_hold has no fencing between instances; use "
+                         "shared_outbox, or say with policy.allow_unfenced: true that this is "
+                         "known");
     }
-    bool single = r->dispatch_mode.value == GB_DISPATCH_SINGLE;
+    bool single = r->dispatch_mode.value == GB_DISPATCH_SINGLE && !r->dispatch_mode.broken;
     if (single && r->resolver.node == NULL && r->binding_ids.count > 1) { /* W5 */
-        gb_check_warning(c, GB_RULE_W5, "bindings",
-                         "only the first binding is used: dispatch_mode is single and there is no "
-                         "resolver");
+        gb_check_warning(
+            c, GB_RULE_W5, "bindings",
+            "bindings: only the first of %zu, \"%.*s\", is used, since dispatch_mode is "
+            "single and there is no resolver; add one, or remove the others",
+            r->binding_ids.count, GB_SHOWN_MAX, r->binding_ids.items[0]);
     }
 }
 
@@ -143,11 +183,12 @@ static void check_single_route(struct gb_check *c, struct gb_map *seen, struct g
     struct gb_bytes id = gb_bytes_c(r->receiver_id);
     const struct gb_bp_route *other = gb_map_get(seen, id);
     if (other != NULL) {
-        gb_check_error(c, GB_RULE_P12, "receiver_id",
-                       "receiver \"%.*s\" already feeds route \"%.*s\"; an MQTT receiver feeds one "
-                       "route, use several bindings or another session",
-                       GB_SHOWN_MAX, r->receiver_id, GB_SHOWN_MAX,
-                       other->id == NULL ? "" : other->id);
+        gb_check_error(
+            c, GB_RULE_P12, "receiver_id",
+            "receiver_id \"%.*s\" already feeds route \"%.*s\", and an MQTT session (here "
+            "\"%.*s\") feeds one route; use several bindings or another session",
+            GB_SHOWN_MAX, r->receiver_id, GB_SHOWN_MAX, other->id == NULL ? "" : other->id,
+            GB_SHOWN_MAX, r->receiver->session_id == NULL ? "" : r->receiver->session_id);
     } else if (gb_failed(gb_map_put(seen, id, r))) {
         c->findings->failed = true;
     }
@@ -156,10 +197,16 @@ static void check_single_route(struct gb_check *c, struct gb_map *seen, struct g
 static void check_backoff(struct gb_check *c, const struct gb_bp_backoff *b)
 {
     if (b->max_interval.ns >= b->initial_interval.ns) return;
+    if (b->max_interval.broken || b->initial_interval.broken) return;
+    char most[GB_DURATION_TEXT_MAX];
+    char first[GB_DURATION_TEXT_MAX];
+    gb_duration_print(b->max_interval.ns, most);
+    gb_duration_print(b->initial_interval.ns, first);
     gb_check_warning(c, GB_RULE_W5,
                      b->max_interval.given ? "policy.backoff.max_interval" : "policy.backoff",
-                     "policy.backoff.max_interval is less than policy.backoff.initial_interval and "
-                     "caps it");
+                     "policy.backoff.max_interval %s is less than policy.backoff.initial_interval, "
+                     "%s, and caps it; lower the latter",
+                     most, first);
 }
 
 void gb_validate_routes(struct gb_check *c)
@@ -168,6 +215,7 @@ void gb_validate_routes(struct gb_check *c)
     struct gb_map receivers = {0};
     for (size_t i = 0; i < c->b->route_count; i++) {
         struct gb_bp_route *r = &c->b->routes[i];
+        if (!gb_check_readable(r->node)) continue;
         gb_check_enter(c, "routes", i, r->id, r->node);
         gb_check_id(c, &ids, r->id);
         check_references(c, r);

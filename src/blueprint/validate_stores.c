@@ -17,8 +17,11 @@ static void check_memory(struct gb_check *c, enum gb_bp_role role, const struct 
     if (role == GB_BP_SUBSCRIPTIONS) {
         gb_check_error(c, GB_RULE_V23, key,
                        "%s: type memory is refused, since the history must survive restarts; use "
-                       "sqlite or dynamodb",
+                       "type: sqlite or dynamodb",
                        key);
+    } else if (s->options.acknowledge_single_replica.broken ||
+               s->options.acknowledge_volatile.broken) {
+        return; /* the decoder has spoken */
     } else if (role == GB_BP_LEASE && !s->options.acknowledge_single_replica.value) {
         gb_check_error(c, GB_RULE_V23, key,
                        "%s: type memory holds leases for one process only; set "
@@ -52,29 +55,52 @@ static void check_path(struct gb_check *c, enum gb_bp_role role, const char *pat
     key_of(key, sizeof key, role, ".options.path");
     if (strncmp(path, "file:", 5) == 0 || strpbrk(path, "?#") != NULL) {
         gb_check_error(c, GB_RULE_V23, key,
-                       "%s \"%.*s\" must be a plain path without file:, ? and #", key, GB_SHOWN_MAX,
-                       path);
+                       "%s \"%.*s\" must be a plain path without file:, ? and #; write one such as "
+                       "/var/lib/gobridge/store.db",
+                       key, GB_SHOWN_MAX, path);
     } else if (strcmp(path, ":memory:") == 0) {
         if (role == GB_BP_LEASE || role == GB_BP_SUBSCRIPTIONS) {
             gb_check_error(c, GB_RULE_V23, key,
-                           "%s must name a file; :memory: does not survive a restart", key);
+                           "%s \":memory:\" does not survive a restart; name a file such as "
+                           "/var/lib/gobridge/store.db",
+                           key);
         }
     } else if (role == GB_BP_SUBSCRIPTIONS && !is_clean_absolute(path)) {
         gb_check_error(c, GB_RULE_V23, key,
                        "%s \"%.*s\" must be an absolute path without \".\", \"..\" and doubled or "
-                       "trailing slashes",
+                       "trailing slashes; write one such as /var/lib/gobridge/store.db",
                        key, GB_SHOWN_MAX, path);
     }
 }
 
 /* C1: every configured store of a cluster is distributed. */
-static void check_distributed(struct gb_check *c, enum gb_bp_role role)
+static void check_distributed(struct gb_check *c, enum gb_bp_role role, const char *type)
 {
     char key[GB_CHECK_PATH_MAX];
-    key_of(key, sizeof key, role, "");
+    key_of(key, sizeof key, role, ".type");
     gb_check_error(c, GB_RULE_C1, key,
-                   "%s: a clustered bridge needs a distributed store here; use type: dynamodb",
-                   key);
+                   "%s: %s is on one instance only, and a clustered bridge needs a distributed "
+                   "store for every role; use type: dynamodb",
+                   key, type);
+}
+
+/* Effective send_timeout and resolved step_down_grace, the largest of the outbox's routes; false
+ * when one of them could not be read. A session block that is not lease-managed has no grace. */
+static bool largest(const struct gb_blueprint *b, int64_t *send, int64_t *grace)
+{
+    bool leases = gb_has_store(b, GB_BP_LEASE) || gb_is_clustered(b);
+    *send = 0;
+    *grace = 0;
+    for (size_t i = 0; i < b->route_count; i++) {
+        const struct gb_bp_route *r = &b->routes[i];
+        if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
+        if (r->policy.send_timeout.broken || r->session.step_down_grace.broken) return false;
+        if (r->policy.send_timeout.ns > *send) *send = r->policy.send_timeout.ns;
+        if (r->session.node == NULL || !leases) continue;
+        int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
+        if (own > *grace) *grace = own;
+    }
+    return true;
 }
 
 /* V31-V33: a written value is judged, the derived one is not. */
@@ -82,16 +108,9 @@ static void check_stale_claim(struct gb_check *c)
 {
     static const char key[] = "stores.outbox.options.stale_claim_duration";
     const struct gb_opt_ns *stale = &c->b->stores[GB_BP_OUTBOX].options.stale_claim_duration;
-    int64_t send = 0;
-    int64_t grace = 0;
-    for (size_t i = 0; i < c->b->route_count; i++) {
-        const struct gb_bp_route *r = &c->b->routes[i];
-        if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
-        if (r->policy.send_timeout.ns > send) send = r->policy.send_timeout.ns;
-        if (r->session.node == NULL) continue;
-        int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(c->b)).grace_ns;
-        if (own > grace) grace = own;
-    }
+    int64_t send;
+    int64_t grace;
+    if (!largest(c->b, &send, &grace)) return;
     if (!stale->given || send == 0) return;
     char value[GB_DURATION_TEXT_MAX];
     char limit[GB_DURATION_TEXT_MAX];
@@ -99,14 +118,15 @@ static void check_stale_claim(struct gb_check *c)
     gb_duration_print(send, limit);
     if (stale->ns <= send) {
         gb_check_error(c, GB_RULE_V31, key,
-                       "%s %s must be greater than the largest send_timeout of the routes, %s; a "
-                       "record could be claimed again while it is being sent",
+                       "%s %s must be greater than the largest send_timeout of the routes, %s, or "
+                       "a record is claimed again while it is being sent; raise it, or leave it "
+                       "out to have it derived",
                        key, value, limit);
         return;
     }
     int64_t batch = gb_add_sat_i64(send, c->b->bridge.max_drain_timeout.ns);
     gb_duration_print(batch, limit);
-    if (stale->ns <= batch) {
+    if (stale->ns <= batch && !c->b->bridge.max_drain_timeout.broken) {
         gb_check_warning(c, GB_RULE_V32, key,
                          "%s %s is not greater than send_timeout + bridge.max_drain_timeout, %s; "
                          "leave it out to have it derived",
@@ -118,7 +138,7 @@ static void check_stale_claim(struct gb_check *c)
         gb_check_warning(
             c, GB_RULE_V33, key,
             "%s %s should be greater than the largest step_down_grace, %s, and at most "
-            "twice that",
+            "twice that; leave it out to have it derived",
             key, value, limit);
     }
 }
@@ -128,10 +148,12 @@ void gb_validate_stores(struct gb_check *c)
     for (int i = 0; i < GB_BP_ROLE_COUNT; i++) {
         enum gb_bp_role role = (enum gb_bp_role)i;
         const struct gb_bp_store *s = &c->b->stores[i];
-        if (s->node == NULL || !s->type.given) continue;
+        if (s->node == NULL || !s->type.given || s->type.broken) continue;
         if (s->type.value == GB_BP_MEMORY) check_memory(c, role, s);
         if (s->type.value == GB_BP_SQLITE) check_path(c, role, s->options.path);
-        if (s->type.value != GB_BP_DYNAMODB && gb_is_clustered(c->b)) check_distributed(c, role);
+        if (s->type.value != GB_BP_DYNAMODB && gb_is_clustered(c->b)) {
+            check_distributed(c, role, s->type.value == GB_BP_MEMORY ? "memory" : "sqlite");
+        }
     }
     check_stale_claim(c);
 }
