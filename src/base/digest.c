@@ -31,6 +31,30 @@ void gb_sha256(struct gb_bytes input, uint8_t out[GB_SHA256_SIZE])
     require(SHA256_Final(out, &ctx));
 }
 
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct gb_sha256_stream), "the state fits");
+_Static_assert(_Alignof(SHA256_CTX) <= _Alignof(struct gb_sha256_stream), "and is aligned");
+
+static SHA256_CTX *ctx_of(struct gb_sha256_stream *s)
+{
+    return (SHA256_CTX *)(void *)s->state;
+}
+
+void gb_sha256_begin(struct gb_sha256_stream *s)
+{
+    require(SHA256_Init(ctx_of(s)));
+}
+
+void gb_sha256_add(struct gb_sha256_stream *s, struct gb_bytes piece)
+{
+    update(ctx_of(s), piece);
+}
+
+void gb_sha256_end(struct gb_sha256_stream *s, uint8_t out[GB_SHA256_SIZE])
+{
+    require(SHA256_Final(out, ctx_of(s)));
+    gb_wipe(s, sizeof *s);
+}
+
 void gb_hmac_sha256(struct gb_bytes key, struct gb_bytes input, uint8_t out[GB_SHA256_SIZE])
 {
     uint8_t pad[HMAC_BLOCK] = {0};

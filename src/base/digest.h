@@ -20,6 +20,14 @@ void gb_hex(struct gb_bytes input, char *out); /* lower case; out has 2 * size +
 void gb_sha256_hex(struct gb_bytes input, char out[GB_SHA256_HEX]);
 void gb_md5_hex(struct gb_bytes input, char out[GB_MD5_HEX]);
 
+/* SHA-256 of a text that is never in one place; its state is overwritten at the end. */
+struct gb_sha256_stream {
+    uint64_t state[16]; /* private */
+};
+void gb_sha256_begin(struct gb_sha256_stream *s);
+void gb_sha256_add(struct gb_sha256_stream *s, struct gb_bytes piece);
+void gb_sha256_end(struct gb_sha256_stream *s, uint8_t out[GB_SHA256_SIZE]);
+
 /* Incremental SHA-256 over parts, each preceded by its big-endian length of `length_bytes` (4 or
  * 8); used for derived ids (spec 03 §3.4, 03 §13, 05 §3). */
 void gb_sha256_parts(const struct gb_bytes *parts, size_t count, unsigned length_bytes,

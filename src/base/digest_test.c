@@ -71,6 +71,27 @@ static const struct hmac_row {
      "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"},
 };
 
+static void streams_equal_whole_texts(void **state)
+{
+    (void)state;
+    uint8_t text[300];
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (uint8_t)(i * 7);
+    for (size_t piece = 1; piece < 140; piece++) {
+        uint8_t whole[GB_SHA256_SIZE];
+        uint8_t pieces[GB_SHA256_SIZE];
+        struct gb_sha256_stream stream;
+        gb_sha256(gb_bytes(text, sizeof text), whole);
+        gb_sha256_begin(&stream);
+        for (size_t at = 0; at < sizeof text; at += piece) {
+            size_t left = sizeof text - at;
+            gb_sha256_add(&stream, gb_bytes(text + at, left < piece ? left : piece));
+            gb_sha256_add(&stream, gb_bytes(NULL, 0));
+        }
+        gb_sha256_end(&stream, pieces);
+        assert_memory_equal(whole, pieces, sizeof whole);
+    }
+}
+
 static void hmacs(void **state)
 {
     (void)state;
@@ -152,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_digests),
         cmocka_unit_test(digest_of_a_long_text),
+        cmocka_unit_test(streams_equal_whole_texts),
         cmocka_unit_test(hmacs),
         cmocka_unit_test(key_of_one_block_is_used_as_it_is),
         cmocka_unit_test(parts_are_length_prefixed),

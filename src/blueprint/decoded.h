@@ -8,7 +8,7 @@
 #include "blueprint/normal.h"
 
 /* For tests: the normal form of a text that is decoded but not validated, so that one key can stand
- * alone.
+ * alone. Each time its digest is made both ways.
  * Owns:   gb_decoded_normal answers a malloc'd text.
  * Thread: one at a time.
  * Errors: an assertion, unless the test asks for the error. */
@@ -31,6 +31,11 @@ static inline char *gb_decoded_normal(const char *text, enum gb_blueprint_format
     gb_decode_document(&d, root, b);
     GB_ASSERT(!gb_arena_failed(arena));
     *err = gb_normal_document(b, &out);
+    uint8_t whole[GB_SHA256_SIZE] = {0};
+    uint8_t pieces[GB_SHA256_SIZE] = {0};
+    GB_ASSERT(gb_normal_document_digest(b, pieces).code == err->code);
+    if (!gb_failed(*err)) gb_sha256(gb_str_bytes(&out), whole);
+    GB_ASSERT(memcmp(whole, pieces, sizeof whole) == 0);
     gb_findings_deinit(&findings);
     gb_arena_free(arena);
     char *normal = gb_str_take(&out);

@@ -77,22 +77,16 @@ static void count_gone(struct side *s)
 static struct gb_err differing_section(const struct side *before, const struct side *after,
                                        const char **out)
 {
-    struct gb_str a = {0};
-    struct gb_str b = {0};
+    uint8_t a[GB_SHA256_SIZE];
+    uint8_t b[GB_SHA256_SIZE];
     struct gb_err err = gb_ok();
     *out = NULL;
     for (const char *const *key = gb_units_bridge_wide; *key != NULL && *out == NULL; key++) {
-        gb_str_clear(&a);
-        gb_str_clear(&b);
-        err = gb_normal_section(before->b, *key, &a);
-        if (!gb_failed(err)) err = gb_normal_section(after->b, *key, &b);
+        err = gb_normal_section_digest(before->b, *key, a);
+        if (!gb_failed(err)) err = gb_normal_section_digest(after->b, *key, b);
         if (gb_failed(err)) break;
-        if (!gb_bytes_equal(gb_str_bytes(&a), gb_str_bytes(&b))) *out = *key;
+        if (memcmp(a, b, sizeof a) != 0) *out = *key;
     }
-    if (a.data != NULL) gb_wipe(a.data, a.capacity);
-    if (b.data != NULL) gb_wipe(b.data, b.capacity);
-    gb_str_deinit(&a);
-    gb_str_deinit(&b);
     return err;
 }
 

@@ -9,11 +9,9 @@
 
 struct gb_err gb_blueprint_digest(const struct gb_blueprint *b, char out[GB_SHA256_HEX])
 {
-    struct gb_str text = {0};
-    struct gb_err err = gb_normal_document(b, &text);
-    if (!gb_failed(err)) gb_sha256_hex(gb_str_bytes(&text), out);
-    if (text.data != NULL) gb_wipe(text.data, text.capacity);
-    gb_str_deinit(&text);
+    uint8_t digest[GB_SHA256_SIZE];
+    struct gb_err err = gb_normal_document_digest(b, digest);
+    if (!gb_failed(err)) gb_hex(gb_bytes(digest, sizeof digest), out);
     return err;
 }
 

@@ -21,8 +21,12 @@ struct walk {
     struct gb_normal_writer to;
     struct entry *stack; /* the keys of every open map, one behind the other */
     size_t count, capacity;
-    bool in_options; /* their values stay as written */
+    bool in_options;                 /* their values stay as written */
+    struct gb_sha256_stream *stream; /* takes what is written; NULL: it stays in the text */
+    size_t taken;
 };
+
+enum { PIECE_MIN = 64 * 1024 };
 
 static void write_block(struct walk *k, const struct gb_block *block, const struct gb_node *node,
                         const unsigned char *at);
@@ -40,6 +44,16 @@ static void push(struct walk *k, struct entry entry)
         k->capacity = capacity;
     }
     k->stack[k->count++] = entry;
+}
+
+/* Between values. What a member may still take back (write_member) is shorter than a piece. */
+static void drain(struct walk *k)
+{
+    struct gb_str *text = k->to.json.out;
+    if (k->stream == NULL || text->failed || text->size < PIECE_MIN) return;
+    gb_sha256_add(k->stream, gb_str_bytes(text));
+    k->taken += text->size;
+    gb_str_clear(text);
 }
 
 static int compare_entries(const void *left, const void *right)
@@ -113,6 +127,7 @@ static void write_blocks(struct walk *k, const struct gb_field *f, const struct 
     gb_json_w_array(&k->to.json);
     for (size_t i = base, end = k->count; i < end; i++) {
         write_entry(k, f->block, k->stack[i].node, entries_of(f, at), k->stack[i].index);
+        drain(k);
     }
     gb_json_w_array_end(&k->to.json);
     k->count = base;
@@ -130,6 +145,7 @@ static void write_block_map(struct walk *k, const struct gb_field *f, const stru
     for (size_t i = base, end = k->count; i < end; i++) {
         gb_json_w_key_bytes(&k->to.json, gb_bytes_c(k->stack[i].key));
         write_entry(k, f->block, k->stack[i].node, entries_of(f, at), k->stack[i].index);
+        drain(k);
     }
     gb_json_w_object_end(&k->to.json);
     k->count = base;
@@ -144,6 +160,7 @@ static void write_untyped(struct walk *k, const struct gb_node *node, bool condi
         gb_json_w_array(&k->to.json);
         for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
             write_untyped(k, n, condition);
+            drain(k);
         }
         gb_json_w_array_end(&k->to.json);
     } else if (node->kind != GB_NODE_MAP) {
@@ -153,9 +170,12 @@ static void write_untyped(struct walk *k, const struct gb_node *node, bool condi
     } else {
         struct gb_str text = {0};
         struct gb_json_writer outer = k->to.json;
+        struct gb_sha256_stream *stream = k->stream;
+        k->stream = NULL; /* a text of its own */
         gb_json_w_init(&k->to.json, &text);
         write_untyped_map(k, node);
         k->to.json = outer;
+        k->stream = stream;
         if (text.failed) k->to.failed = true;
         gb_json_w_string(&k->to.json, gb_str_bytes(&text));
         gb_str_deinit(&text);
@@ -173,6 +193,7 @@ static void write_untyped_map(struct walk *k, const struct gb_node *node)
     for (size_t i = base, end = k->count; i < end; i++) {
         gb_json_w_key_bytes(&k->to.json, gb_bytes_c(k->stack[i].key));
         write_untyped(k, k->stack[i].node, false);
+        drain(k);
     }
     gb_json_w_object_end(&k->to.json);
     k->count = base;
@@ -190,6 +211,7 @@ static void write_text_map(struct walk *k, const struct gb_node *node)
         const struct gb_node *n = k->stack[i].node;
         gb_json_w_key_bytes(&k->to.json, gb_bytes_c(k->stack[i].key));
         gb_json_w_string(&k->to.json, gb_bytes(n->text, n->size)); /* null is "" there */
+        drain(k);
     }
     gb_json_w_object_end(&k->to.json);
     k->count = base;
@@ -246,13 +268,13 @@ static void write_member(struct walk *k, const struct entry *e, const unsigned c
     size_t before = out->size;
     bool comma = k->to.json.comma;
     gb_json_w_key_bytes(&k->to.json, gb_bytes_c(e->key));
-    size_t start = out->size;
+    size_t start = k->taken + out->size;
     if (e->field == NULL) {
         write_untyped(k, e->node, false);
         return;
     }
     write_value(k, e->field, e->node, at);
-    if (is_collection(e->field) && !out->failed && out->size - start == strlen("{}")) {
+    if (is_collection(e->field) && !out->failed && k->taken + out->size == start + strlen("{}")) {
         out->size = before;
         k->to.json.comma = comma;
     }
@@ -285,16 +307,10 @@ static void write_block(struct walk *k, const struct gb_block *block, const stru
         /* Both spellings of a key: the decoder took the last one. */
         if (i + 1 < end && strcmp(e.key, k->stack[i + 1].key) == 0) continue;
         write_member(k, &e, at);
+        drain(k);
     }
     gb_json_w_object_end(&k->to.json);
     k->count = base;
-}
-
-static struct walk begin(struct gb_str *out)
-{
-    struct walk k = {0};
-    gb_json_w_init(&k.to.json, out);
-    return k;
 }
 
 static struct gb_err finish(struct walk *k)
@@ -305,34 +321,82 @@ static struct gb_err finish(struct walk *k)
     return gb_failed(err) ? err : k->to.err;
 }
 
+static const unsigned char *model(const struct gb_blueprint *b)
+{
+    return (const unsigned char *)b;
+}
+
+static void write_document(struct walk *k, const struct gb_blueprint *b)
+{
+    GB_ASSERT(b->node != NULL); /* a document without bridge.id is refused */
+    write_block(k, &gb_schema_root, b->node, model(b));
+}
+
 struct gb_err gb_normal_document(const struct gb_blueprint *b, struct gb_str *out)
 {
-    struct walk k = begin(out);
-    GB_ASSERT(b->node != NULL); /* a document without bridge.id is refused */
-    write_block(&k, &gb_schema_root, b->node, (const unsigned char *)b);
+    struct walk k = {0};
+    gb_json_w_init(&k.to.json, out);
+    write_document(&k, b);
     return finish(&k);
 }
 
-struct gb_err gb_normal_section(const struct gb_blueprint *b, const char *key, struct gb_str *out)
+/* A walk whose text is hashed in pieces. */
+struct hashing {
+    struct walk walk;
+    struct gb_str text;
+    struct gb_sha256_stream stream;
+};
+
+static void hashing_begin(struct hashing *h)
 {
-    struct walk k = begin(out);
+    *h = (struct hashing){.walk = {.stream = &h->stream}};
+    gb_json_w_init(&h->walk.to.json, &h->text);
+    gb_sha256_begin(&h->stream);
+}
+
+static struct gb_err hashing_end(struct hashing *h, uint8_t out[GB_SHA256_SIZE])
+{
+    uint8_t digest[GB_SHA256_SIZE];
+    struct gb_err err = finish(&h->walk);
+    gb_sha256_add(&h->stream, gb_str_bytes(&h->text));
+    gb_sha256_end(&h->stream, digest);
+    if (!gb_failed(err)) memcpy(out, digest, sizeof digest);
+    if (h->text.data != NULL) gb_wipe(h->text.data, h->text.capacity);
+    gb_str_deinit(&h->text);
+    return err;
+}
+
+struct gb_err gb_normal_document_digest(const struct gb_blueprint *b, uint8_t out[GB_SHA256_SIZE])
+{
+    struct hashing h;
+    hashing_begin(&h);
+    write_document(&h.walk, b);
+    return hashing_end(&h, out);
+}
+
+struct gb_err gb_normal_section_digest(const struct gb_blueprint *b, const char *key,
+                                       uint8_t out[GB_SHA256_SIZE])
+{
+    struct hashing h;
     const struct gb_field *f = gb_schema_field(&gb_schema_root, key);
     const struct gb_node *node = gb_node_get(b->node, key);
     GB_ASSERT(f != NULL);
-    gb_json_w_object(&k.to.json);
+    hashing_begin(&h);
+    gb_json_w_object(&h.walk.to.json);
     if (node != NULL && !is_absent(f, node))
-        write_member(&k, &(struct entry){f->key, 0, node, f}, (const unsigned char *)b);
-    gb_json_w_object_end(&k.to.json);
-    return finish(&k);
+        write_member(&h.walk, &(struct entry){f->key, 0, node, f}, model(b));
+    gb_json_w_object_end(&h.walk.to.json);
+    return hashing_end(&h, out);
 }
 
-struct gb_err gb_normal_entry(const struct gb_blueprint *b, const char *section, size_t index,
-                              struct gb_str *out)
+struct gb_err gb_normal_entry_digest(const struct gb_blueprint *b, const char *section,
+                                     size_t index, uint8_t out[GB_SHA256_SIZE])
 {
-    struct walk k = begin(out);
+    struct hashing h;
     const struct gb_field *f = gb_schema_field(&gb_schema_root, section);
     GB_ASSERT(f != NULL && (f->type == GB_FIELD_BLOCKS || f->type == GB_FIELD_BLOCK_MAP));
-    const unsigned char *entry = entries_of(f, (const unsigned char *)b) + index * f->block->size;
-    write_block(&k, f->block, *(const struct gb_node *const *)(const void *)entry, entry);
-    return finish(&k);
+    const unsigned char *entry = entries_of(f, model(b)) + index * f->block->size;
+    hashing_begin(&h);
+    write_block(&h.walk, f->block, *(const struct gb_node *const *)(const void *)entry, entry);
+    return hashing_end(&h, out);
 }

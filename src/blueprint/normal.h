@@ -1,7 +1,7 @@
 #ifndef GB_BLUEPRINT_NORMAL_H
 #define GB_BLUEPRINT_NORMAL_H
 
-#include "base/str.h"
+#include "base/digest.h"
 #include "blueprint/blueprint.h"
 
 /* The normal form of a blueprint (spec 01 §9.1): equal text, same content. Canonical JSON: UTF-8,
@@ -14,10 +14,14 @@
  *         GB_UNAVAILABLE: out of memory, or past the buffer's limit. */
 
 struct gb_err gb_normal_document(const struct gb_blueprint *b, struct gb_str *out);
-/* One key of the document, such as `bridge`, with its value; nothing when it is absent. */
-struct gb_err gb_normal_section(const struct gb_blueprint *b, const char *key, struct gb_str *out);
-/* One entry of a section, by its index in the blueprint. */
-struct gb_err gb_normal_entry(const struct gb_blueprint *b, const char *section, size_t index,
-                              struct gb_str *out);
+
+/* SHA-256 of normal forms, which are hashed as they come: a document may expand to tens of MiB. */
+struct gb_err gb_normal_document_digest(const struct gb_blueprint *b, uint8_t out[GB_SHA256_SIZE]);
+/* Of {<key>:<value>} for one key of the document, such as `bridge`; of {} when it is absent. */
+struct gb_err gb_normal_section_digest(const struct gb_blueprint *b, const char *key,
+                                       uint8_t out[GB_SHA256_SIZE]);
+/* Of one entry of a section, by its index in the blueprint. */
+struct gb_err gb_normal_entry_digest(const struct gb_blueprint *b, const char *section,
+                                     size_t index, uint8_t out[GB_SHA256_SIZE]);
 
 #endif

@@ -254,12 +254,37 @@ static void untyped_values_elsewhere(void **state)
     }
 }
 
+/* A piece ends inside a map that is then as far from where it began as an empty one would be: it
+ * must not be taken back. */
+static void hashed_in_pieces(void **state)
+{
+    (void)state;
+    enum { PIECE = 65536, TAILS = 250 };
+    char *fill = malloc(PIECE + 1);
+    assert_non_null(fill);
+    memset(fill, 'x', PIECE);
+    fill[PIECE] = '\0';
+    for (int tail = 0; tail < TAILS; tail++) {
+        struct gb_err err;
+        char *text =
+            gb_asprintf("{\"stores\":{},\"receivers\":[{\"id\":\"r\",\"transport\":\"sqs\","
+                        "\"topics\":[],\"options\":{\"queue_tags\":{\"a\":\"%s\",\"b\":"
+                        "\"%.*s\"}}}]}",
+                        fill, tail, fill);
+        assert_non_null(text);
+        free(gb_decoded_normal(text, GB_BLUEPRINT_JSON, &err));
+        assert_int_equal(err.code, GB_OK);
+        free(text);
+    }
+    free(fill);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_bridge),       cmocka_unit_test(rows_of_parts),
         cmocka_unit_test(condition_values),         cmocka_unit_test(without_a_normal_form),
-        cmocka_unit_test(untyped_values_elsewhere),
+        cmocka_unit_test(untyped_values_elsewhere), cmocka_unit_test(hashed_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,13 +155,8 @@ static int compare_vertices(const void *left, const void *right)
 static void digest_of_entry(struct graph *g, const char *section, size_t index,
                             uint8_t out[GB_SHA256_SIZE])
 {
-    gb_str_clear(&g->scratch);
-    struct gb_err err = gb_normal_entry(g->b, section, index, &g->scratch);
-    if (gb_failed(err)) {
-        fail(g, err);
-    } else {
-        gb_sha256(gb_str_bytes(&g->scratch), out);
-    }
+    struct gb_err err = gb_normal_entry_digest(g->b, section, index, out);
+    if (gb_failed(err)) fail(g, err);
 }
 
 static void digest_processors(struct graph *g)
@@ -221,12 +216,15 @@ static void add_content(struct graph *g, struct gb_unit *unit, struct gb_str *co
 
 static void digest_bridge(struct graph *g, uint8_t out[GB_SHA256_SIZE])
 {
-    gb_str_clear(&g->scratch);
+    struct gb_sha256_stream all;
+    gb_sha256_begin(&all);
     for (const char *const *key = gb_units_bridge_wide; *key != NULL; key++) {
-        struct gb_err err = gb_normal_section(g->b, *key, &g->scratch);
+        uint8_t digest[GB_SHA256_SIZE] = {0};
+        struct gb_err err = gb_normal_section_digest(g->b, *key, digest);
         if (gb_failed(err)) fail(g, err);
+        gb_sha256_add(&all, gb_bytes(digest, sizeof digest));
     }
-    gb_sha256(gb_str_bytes(&g->scratch), out);
+    gb_sha256_end(&all, out);
 }
 
 /* Vertices by kind and id: the members of a unit come in the same order whatever the document's. */
@@ -279,7 +277,6 @@ static void collect(struct graph *g, struct gb_units *units, const struct vertex
 
 static void graph_deinit(struct graph *g)
 {
-    if (g->scratch.data != NULL) gb_wipe(g->scratch.data, g->scratch.capacity);
     gb_str_deinit(&g->scratch);
     for (size_t i = 0; g->contents != NULL && i < g->count; i++) gb_str_deinit(&g->contents[i]);
     free(g->contents);
