@@ -74,12 +74,6 @@ void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id)
     }
 }
 
-bool gb_key_is_unread(const struct gb_node *block, const char *key, bool given)
-{
-    const struct gb_node *written = gb_node_get(block, key);
-    return !given && written != NULL && written->kind != GB_NODE_NULL;
-}
-
 void gb_check_missing(struct gb_check *c, const char *key, const char *id, const char *section)
 {
     const struct gb_node *all = gb_node_get(c->b->node, section);

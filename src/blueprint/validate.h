@@ -72,9 +72,6 @@ void gb_validate_config(struct gb_check *c, const struct gb_bp_processor *p); /*
 void gb_validate(struct gb_check *c);
 
 /* Shared facts. */
-
-/* Written but refused by the decoder, so the model holds a default that nobody asked for. */
-bool gb_key_is_unread(const struct gb_node *block, const char *key, bool given);
 static inline bool gb_session_is_durable(const struct gb_bp_session *s)
 {
     return s->session_mode.value != GB_BP_EPHEMERAL;

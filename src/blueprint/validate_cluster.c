@@ -5,16 +5,11 @@
 /* What only a cluster must keep to: C2, C4, C6, C9 (spec 01 §5.3). C8 is what stays legal: routes
  * without session run on every instance. */
 
-static bool mode_is_unread(const struct gb_bp_session *s)
-{
-    return gb_key_is_unread(s->node, "session_mode", s->session_mode.given);
-}
-
 /* C2, C4. */
 static void check_receiver(struct gb_check *c, const struct gb_bp_receiver *r)
 {
     const struct gb_bp_session *s = r->session;
-    if (s == NULL || r->transport.value != GB_BP_MQTT || mode_is_unread(s)) return;
+    if (s == NULL || r->transport.value != GB_BP_MQTT || s->session_mode.broken) return;
     if (s->session_mode.value == GB_BP_EXCLUSIVE) return;
     bool shared = false;
     for (size_t i = 0; i < r->topic_count; i++) {
@@ -32,8 +27,8 @@ static void check_receiver(struct gb_check *c, const struct gb_bp_receiver *r)
                        i, GB_SHOWN_MAX, t->topic);
     }
     const struct gb_opt_word *suffix = &s->mqtt.client_id_suffix;
-    if (!shared || suffix->value != GB_BP_SUFFIX_NONE) return; /* nonce of a persistent one: M4 */
-    if (gb_key_is_unread(s->mqtt.node, "client_id_suffix", suffix->given)) return;
+    if (!shared || suffix->broken) return;
+    if (suffix->value != GB_BP_SUFFIX_NONE) return; /* nonce of a persistent one: M4 */
     bool ephemeral = s->session_mode.value == GB_BP_EPHEMERAL;
     gb_check_error(
         c, GB_RULE_C4, "session_id",
@@ -49,8 +44,7 @@ static void check_http(struct gb_check *c, const struct gb_bp_route *r)
     if (in == NULL || in->transport.value != GB_BP_HTTP) return;
     bool exclusive = r->session.node != NULL ||
                      (in->session != NULL && in->session->session_mode.value == GB_BP_EXCLUSIVE);
-    bool unread = gb_key_is_unread(r->node, "delivery_mode", r->delivery_mode.given);
-    if (!exclusive || unread || r->delivery_mode.value != GB_DIRECT_HOLD) return;
+    if (!exclusive || r->delivery_mode.broken || r->delivery_mode.value != GB_DIRECT_HOLD) return;
     gb_check_error(c, GB_RULE_C6, "delivery_mode",
                    "delivery_mode: direct_hold%s is refused on an exclusive route with HTTP "
                    "receiver \"%.*s\", since old and new owner may both send; use shared_outbox",
@@ -67,7 +61,7 @@ static void check_partitions(struct gb_check *c, const struct gb_bp_route *r)
         const struct gb_bp_session *s = gb_blueprint_effective_session(r, b);
         bool dangling = s == NULL && (b->session_id != NULL || r->session.node != NULL ||
                                       (b->sender != NULL && b->sender->session_id != NULL));
-        if (dangling || (s != NULL && mode_is_unread(s))) continue; /* V5 has spoken */
+        if (dangling || (s != NULL && s->session_mode.broken)) continue; /* V5 has spoken */
         if (s != NULL && gb_blueprint_is_lease_managed(c->b, s)) continue;
         gb_check_error(c, GB_RULE_C9, "bindings",
                        "bindings[%zu] \"%.*s\" %s%.*s%s owns no lease, so nobody would drain its "

@@ -12,54 +12,54 @@ static const int64_t interval_least_ns = 250 * GB_MS;
 enum { LEASE_KEYS = 11 };
 
 struct lease_key {
-    const char *key; /* below the route */
-    bool given;
+    const char *key;
+    bool given, broken;
 };
 
 static void list_keys(const struct gb_bp_route_session *s, struct lease_key out[LEASE_KEYS])
 {
     const struct lease_key keys[LEASE_KEYS] = {
-        {"session.lease_ttl", s->lease_ttl.given},
-        {"session.renew_interval", s->renew_interval.given},
-        {"session.lease_renew_jitter", s->lease_renew_jitter.given},
-        {"session.renew_call_timeout", s->renew_call_timeout.given},
-        {"session.acquire_poll_interval", s->acquire_poll_interval.given},
-        {"session.max_renew_fails", s->max_renew_fails.given},
-        {"session.step_down_grace", s->step_down_grace.given},
-        {"session.connect_after_lease", s->connect_after_lease.given},
-        {"session.failover_slo", s->failover_slo.given},
-        {"session.startup_allowance", s->startup_allowance.given},
-        {"session.broker_health_step_down", s->broker_health_step_down.given},
+        {"session.lease_ttl", s->lease_ttl.given, s->lease_ttl.broken},
+        {"session.renew_interval", s->renew_interval.given, s->renew_interval.broken},
+        {"session.lease_renew_jitter", s->lease_renew_jitter.given, s->lease_renew_jitter.broken},
+        {"session.renew_call_timeout", s->renew_call_timeout.given, s->renew_call_timeout.broken},
+        {"session.acquire_poll_interval", s->acquire_poll_interval.given,
+         s->acquire_poll_interval.broken},
+        {"session.max_renew_fails", s->max_renew_fails.given, s->max_renew_fails.broken},
+        {"session.step_down_grace", s->step_down_grace.given, s->step_down_grace.broken},
+        {"session.connect_after_lease", s->connect_after_lease.given,
+         s->connect_after_lease.broken},
+        {"session.failover_slo", s->failover_slo.given, s->failover_slo.broken},
+        {"session.startup_allowance", s->startup_allowance.given, s->startup_allowance.broken},
+        {"session.broker_health_step_down", s->broker_health_step_down.given,
+         s->broker_health_step_down.broken},
     };
     memcpy(out, keys, sizeof keys);
 }
 
 /* A key that could not be decoded: the decoder has spoken, and rules on the rest would judge a
  * cadence that nobody wrote. */
-static bool block_is_unread(const struct gb_bp_route_session *s)
+static bool block_is_broken(const struct gb_bp_route_session *s)
 {
     struct lease_key keys[LEASE_KEYS];
     list_keys(s, keys);
     for (size_t i = 0; i < LEASE_KEYS; i++) {
-        const char *key = strchr(keys[i].key, '.') + 1;
-        if (gb_key_is_unread(s->node, key, keys[i].given)) return true;
+        if (keys[i].broken) return true;
     }
     return false;
 }
 
-static bool session_is_unread(const struct gb_bp_session *s)
+static bool session_is_broken(const struct gb_bp_session *s)
 {
     const struct gb_bp_mqtt_session *m = &s->mqtt;
-    return gb_key_is_unread(s->node, "session_mode", s->session_mode.given) ||
-           gb_key_is_unread(m->node, "connect_timeout", m->connect_timeout.given) ||
-           gb_key_is_unread(m->node, "reconcile_timeout", m->reconcile_timeout.given) ||
-           gb_key_is_unread(m->node, "unmatched_grace", m->unmatched_grace.given);
+    return s->session_mode.broken || m->connect_timeout.broken || m->reconcile_timeout.broken ||
+           m->unmatched_grace.broken;
 }
 
 /* Without deployment_mode nobody knows whether the HA baseline holds. */
-static bool mode_is_unread(const struct gb_blueprint *b)
+static bool mode_is_broken(const struct gb_blueprint *b)
 {
-    return gb_key_is_unread(b->bridge.node, "deployment_mode", b->bridge.deployment_mode.given);
+    return b->bridge.deployment_mode.broken;
 }
 
 static void check_minimum(struct gb_check *c, const char *key, int64_t value, int64_t least)
@@ -134,7 +134,7 @@ static void check_cadence(struct gb_check *c, const struct gb_lease_cadence *cad
 static void check_activation(struct gb_check *c, const struct gb_bp_route_session *s,
                              const struct gb_lease_cadence *cadence)
 {
-    if (s->session == NULL || session_is_unread(s->session)) return;
+    if (s->session == NULL || session_is_broken(s->session)) return;
     if (!s->connect_after_lease.value && !s->session->carries_a_binding) return;
     if (s->session->transport.value != GB_BP_MQTT) return;
     const struct gb_bp_mqtt_session *m = &s->session->mqtt;
@@ -191,14 +191,14 @@ static void warn_lease_keys(struct gb_check *c, const struct gb_bp_route_session
 
 void gb_validate_lease(struct gb_check *c, const struct gb_bp_route_session *s)
 {
-    if (block_is_unread(s) || mode_is_unread(c->b)) return;
+    if (block_is_broken(s) || mode_is_broken(c->b)) return;
     if (s->session == NULL || gb_blueprint_is_lease_managed(c->b, s->session)) {
         check_lease(c, s);
     } else {
         warn_lease_keys(c, s);
     }
     if (s->session == NULL || s->session->session_mode.value == GB_BP_EXCLUSIVE) return;
-    if (!gb_has_store(c->b, GB_BP_LEASE) || session_is_unread(s->session)) return;
+    if (!gb_has_store(c->b, GB_BP_LEASE) || session_is_broken(s->session)) return;
     gb_check_warning(c, GB_RULE_P5, "session.session_id",
                      "session \"%.*s\" is not exclusive; this block makes it lease-managed all the "
                      "same, write session_mode: exclusive if one owner is meant",
@@ -280,7 +280,7 @@ static void check_agreement(struct gb_check *c, const struct gb_bp_route *r)
     const struct gb_bp_session *s = r->session.session;
     if (s == NULL || s->lease_route == r || !gb_blueprint_is_lease_managed(c->b, s)) return;
     const struct gb_bp_route *other = s->lease_route;
-    if (block_is_unread(&r->session) || block_is_unread(&other->session)) return;
+    if (block_is_broken(&r->session) || block_is_broken(&other->session)) return;
     struct difference d = {0};
     if (!differ(&d, &other->session, &r->session, gb_is_clustered(c->b))) return;
     enter_session(c, s);
@@ -341,8 +341,8 @@ static void refuse_unknown(struct gb_check *c, enum gb_rule rule, const struct g
 static void check_objective(struct gb_check *c, const struct gb_bp_session *s)
 {
     struct gb_lease_plan p;
-    if (session_is_unread(s) || !gb_blueprint_lease_plan(c->b, s, &p)) return;
-    if (p.route == NULL || block_is_unread(&p.route->session) || p.failover_slo_ns == 0) return;
+    if (session_is_broken(s) || !gb_blueprint_lease_plan(c->b, s, &p)) return;
+    if (p.route == NULL || block_is_broken(&p.route->session) || p.failover_slo_ns == 0) return;
     if (p.cadence.fit == GB_CADENCE_CUT || is_too_short(&p.cadence)) return; /* V40, V41 spoke */
     gb_check_enter(c, "routes", (size_t)(p.route - c->b->routes), p.route->id, p.route->node);
     if (gb_failed(p.death_err)) {
@@ -372,9 +372,9 @@ static void check_owner(struct gb_check *c, const struct gb_bp_session *s)
 
 void gb_validate_leases(struct gb_check *c)
 {
-    bool unread = mode_is_unread(c->b);
-    for (size_t i = 0; i < c->b->route_count && !unread; i++) check_agreement(c, &c->b->routes[i]);
-    for (size_t i = 0; i < c->b->session_count && !unread; i++) {
+    bool broken = mode_is_broken(c->b);
+    for (size_t i = 0; i < c->b->route_count && !broken; i++) check_agreement(c, &c->b->routes[i]);
+    for (size_t i = 0; i < c->b->session_count && !broken; i++) {
         check_owner(c, &c->b->sessions[i]);
         check_objective(c, &c->b->sessions[i]);
     }
