@@ -105,29 +105,27 @@ def digest(document):
 
 TEXTS = ["a", "Ω", "\U0001f69a", 'quo"te', "back\\slash", "new\nline\ttab", "\x01\x1f\x7f", "true", "1e5", "null",
          "~", "- x", "a: b", "#c", "é", "\u2028", "yes", "off", " lead", "x" * 300]
+ADDRESSES = [text for text in TEXTS if not any(c < " " or c == "\x7f" for c in text)]
 VALUES = [0, 1, -7, 2**53 + 1, 10**25, 0.1, -2.5e-9, 1e21, 5e-324, 123456.75]
 
 
-def condition_value(rng):
-    """With the value in the normal form: all numbers there are doubles."""
-    choice = rng.randrange(4)
-    if choice == 0:
-        return Number(rng.choice(VALUES))
-    if choice == 1:
-        return rng.choice([True, False])
-    return rng.choice(TEXTS)
+def condition_value(rng, kinds=3):
+    """All numbers there are doubles."""
+    return [rng.choice(TEXTS), Number(rng.choice(VALUES)), rng.choice([True, False])][rng.randrange(kinds)]
 
 
 def condition(rng):
     operator = rng.choice(["eq", "ne", "in", "gt", "exists", "contains"])
     made = {"field": rng.choice(["subject", "header.x", "$.a.b", "bare"]), "operator": operator}
     if operator == "in":
-        made["value"] = [condition_value(rng) for _ in range(rng.randint(1, 4))]
+        made["value"] = [condition_value(rng, 2) for _ in range(rng.randint(1, 4))]
     elif operator == "gt":
         made["value"] = Number(rng.choice(VALUES))
     elif operator == "contains":
         made["value"] = rng.choice(TEXTS)
-    elif operator != "exists":
+    elif operator == "exists":
+        made["value"] = rng.choice([True, False])
+    else:
         made["value"] = condition_value(rng)
     return made
 
@@ -159,7 +157,7 @@ def document(rng):
                       for role in ("outbox", "dlq", "managed_subscriptions")}
     made["stores"]["dlq"] |= some(rng, {"auto_redrive_window": duration(rng)})
     made["processors"] = {"p": {"type": "transform", "config": {"name": rng.choice(TEXTS), "mappings": [
-        {"source": rng.choice(TEXTS), "target": "t", "defaultValue": rng.choice([*TEXTS, 2**53 + 1, 10**30, True])}]}},
+        {"source": rng.choice(["$.a", "$.b.c"]), "target": "t", "defaultValue": rng.choice([*TEXTS, 2**53 + 1, 10**30, True])}]}},
         "q": {"type": "filter", "config": {"conditions": [condition(rng)], "maxPayloadBytes": rng.randint(1, 2**31 - 1)}}}
     for section in SECTIONS:
         made[section] = []
@@ -173,7 +171,7 @@ def document(rng):
         made["senders"].append({"id": name, "transport": "sqs", "options": {
             "queue_name": f"q{number}", **some(rng, {"batch_size": rng.randint(0, 10), "linger": "5ms"})}})
         bindings = [f"{name}-{i}" for i in range(rng.randint(1, 3))]
-        made["bindings"] += [{"id": i, "sender_id": name, "address": rng.choice(TEXTS)} for i in bindings]
+        made["bindings"] += [{"id": i, "sender_id": name, "address": rng.choice(ADDRESSES)} for i in bindings]
         rng.shuffle(bindings)
         route = {"id": name, "receiver_id": name, "delivery_mode": "shared_outbox", "bindings": bindings,
                  "policy": policy(rng)}

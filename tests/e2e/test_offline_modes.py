@@ -139,6 +139,15 @@ def test_inspect(folder):
 
 
 
+def test_inspect_admits_the_failover_budget(folder):
+    """09 §1.2: the start-up planning is part of the validation."""
+    path = patched(folder, CLUSTER, "failover_slo: 980s", "failover_slo: 967499999999ns")
+    result = run("-inspect", path)
+    errors = json.loads(result.stdout)["errors"]
+    assert result.returncode == 1 and len(errors) == 1 and "exceeds declared failover_slo" in errors[0]
+    assert run("-inspect", patched(folder, CLUSTER, "failover_slo: 980s", "failover_slo: 967.5s")).returncode == 0
+
+
 def test_inspect_of_a_document_with_errors(folder):
     path = patched(folder, CLUSTER, "keep_alive: 30", "keep_alive: soon")
     result = run("-inspect", path)
