@@ -34,7 +34,9 @@ struct said {
     const char *line, *value, *remedy;
 };
 struct row {
-    const char *file, *name, *base;
+    const char *file, *name;
+    const char *base; /* NULL: `replace` is the whole document */
+    enum gb_blueprint_format format;
     bool supported;
     struct gb_str find, replace;
     struct said said[SAID_MAX];
@@ -51,13 +53,14 @@ static void release(struct row *row)
     gb_str_deinit(&row->replace);
 }
 
-static char *document_of(const struct row *row)
+static char *document_of(struct row *row)
 {
-    if (row->base[0] == '\0') return gb_strdup(row->replace.data);
+    gb_str_append_c(&row->find, "");
+    gb_str_append_c(&row->replace, "");
+    if (row->base == NULL) return gb_strdup(row->replace.data);
     char path[256];
     (void)snprintf(path, sizeof path, DOCUMENTS "%s", row->base);
     char *base = read_document(path);
-    gb_str_append_c((struct gb_str *)&row->find, "");
     struct rule_row patch = {row->name, row->find.data, row->replace.data, NULL};
     char *text = patched(base, &patch);
     if (strstr(strstr(base, row->find.data) + 1, row->find.data) != NULL) {
@@ -65,12 +68,6 @@ static char *document_of(const struct row *row)
     }
     free(base);
     return text;
-}
-
-static bool is_json(const struct row *row, const char *format)
-{
-    return row->base[0] == '\0' ? strcmp(format, "json") == 0
-                                : gb_blueprint_format_of(row->base) == GB_BLUEPRINT_JSON;
 }
 
 /* Value and remedy of a refusal. */
@@ -115,15 +112,12 @@ static void compare(struct coverage *coverage, const struct row *row,
     gb_str_deinit(&all);
 }
 
-static void check(struct coverage *coverage, struct row *row, const char *format)
+static void check(struct coverage *coverage, struct row *row)
 {
-    gb_str_append_c(&row->replace, "");
     char *text = document_of(row);
     struct gb_findings findings = {0};
     struct gb_blueprint *b = NULL;
-    struct gb_err err = gb_blueprint_load(
-        gb_bytes_c(text), "doc", is_json(row, format) ? GB_BLUEPRINT_JSON : GB_BLUEPRINT_YAML,
-        &findings, &b);
+    struct gb_err err = gb_blueprint_load(gb_bytes_c(text), "doc", row->format, &findings, &b);
     assert_int_equal(b == NULL, gb_failed(err));
     if (row->supported && b != NULL) err = gb_blueprint_supported(b, &findings);
     assert_int_equal(gb_failed(err), findings.error_count > 0);
@@ -136,21 +130,21 @@ static void check(struct coverage *coverage, struct row *row, const char *format
 }
 
 /* `in standalone.yaml, supported` */
-static void take_base(struct row *row, char *text, const char **format)
+static void take_base(struct row *row, char *text)
 {
     char *comma = strstr(text, ", supported");
     row->supported = comma != NULL;
     if (comma != NULL) *comma = '\0';
-    bool whole = strcmp(text, "yaml") == 0 || strcmp(text, "json") == 0;
-    *format = text;
-    row->base = whole ? "" : text;
+    bool json = strcmp(text, "json") == 0;
+    row->base = json || strcmp(text, "yaml") == 0 ? NULL : text;
+    row->format = json ? GB_BLUEPRINT_JSON : GB_BLUEPRINT_YAML;
 }
 
-static void take_line(struct row *row, char *line, const char **format)
+static void take_line(struct row *row, char *line)
 {
     struct said *last = row->count == 0 ? NULL : &row->said[row->count - 1];
     if (strncmp(line, "in ", 3) == 0) {
-        take_base(row, line + 3, format);
+        take_base(row, line + 3);
     } else if (line[0] == ' ' || line[0] == '-' || line[0] == '+') {
         const char *text = line[1] == '\0' ? line + 1 : line + 2;
         if (line[0] != '+') gb_str_appendf(&row->find, "%s\n", text);
@@ -171,20 +165,19 @@ static void check_file(struct coverage *coverage, const char *path)
 {
     char *text = read_document(path);
     struct row row = {0};
-    const char *format = NULL;
     for (char *line = text; *line != '\0';) {
         char *end = strchr(line, '\n');
         assert_non_null(end);
         *end = '\0';
         if (strncmp(line, "== ", 3) == 0) {
-            if (row.name != NULL) check(coverage, &row, format);
+            if (row.name != NULL) check(coverage, &row);
             row = (struct row){.file = path, .name = line + 3};
         } else if (line[0] != '\0' && line[0] != '#') {
-            take_line(&row, line, &format);
+            take_line(&row, line);
         }
         line = end + 1;
     }
-    check(coverage, &row, format);
+    check(coverage, &row);
     free(text);
 }
 

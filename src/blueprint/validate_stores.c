@@ -85,10 +85,9 @@ static void check_distributed(struct gb_check *c, enum gb_bp_role role, const ch
 }
 
 /* Effective send_timeout and resolved step_down_grace, the largest of the outbox's routes; false
- * when one of them could not be read. A session block that is not lease-managed has no grace. */
+ * when one of them could not be read. */
 static bool largest(const struct gb_blueprint *b, int64_t *send, int64_t *grace)
 {
-    bool leases = gb_has_store(b, GB_BP_LEASE) || gb_is_clustered(b);
     *send = 0;
     *grace = 0;
     for (size_t i = 0; i < b->route_count; i++) {
@@ -96,7 +95,7 @@ static bool largest(const struct gb_blueprint *b, int64_t *send, int64_t *grace)
         if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
         if (r->policy.send_timeout.broken || r->session.step_down_grace.broken) return false;
         if (r->policy.send_timeout.ns > *send) *send = r->policy.send_timeout.ns;
-        if (r->session.node == NULL || !leases) continue;
+        if (r->session.node == NULL) continue;
         int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
         if (own > *grace) *grace = own;
     }
