@@ -41,9 +41,10 @@ static const struct gb_dynamodb_table shape = {
 static void expect(enum gb_code code)
 {
     enum gb_code found = dynamodb_driver_run(&f.driver, &f.call);
-    if (found != code)
+    if (found != code) {
         fail_msg("%s instead of %s: %s", gb_code_name(found), gb_code_name(code),
                  f.call.op.result.message);
+    }
 }
 
 static void write_key(struct gb_dynamodb_call *call, enum gb_dynamodb_object object,

@@ -90,6 +90,9 @@ static bool answer_one(struct gb_peer_conn *c, const struct http_head *h, struct
         static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this";
         (void)gb_peer_write(c, half, sizeof half - 1);
         return false;
+    } else if (strncmp(path, "/last", 5) == 0) {
+        answer(c, "200 OK", "Connection: close\r\n", gb_bytes_c("last"));
+        return false; /* and the client knows */
     } else if (strncmp(path, "/mute", 5) == 0) {
         return false; /* took the request and closes without a word */
     } else if (strncmp(path, "/reset", 6) == 0) {
@@ -336,7 +339,7 @@ static void sends_are_counted(void **state)
         assert_int_equal(q->op.result.code, ok ? GB_OK : GB_CONNECTION_LOST);
         assert_int_equal(q->sends, rows[i].sends);
         q->send_once = false;
-        run("POST", "/once"); /* leaves no connection behind */
+        run("POST", "/last"); /* leaves no connection behind */
     }
     struct gb_http_request *q = &f.requests[0];
     const char *url = url_of("http", "/echo");
