@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "blueprint/schema.h"
 
@@ -48,25 +49,17 @@ bool gb_merge_append(struct gb_arena *arena, struct gb_merge_chain *chain,
     return true;
 }
 
-static const struct gb_field *find_field(const struct gb_block *block, const char *key)
-{
-    for (size_t i = 0; block != NULL && i < block->count; i++) {
-        if (strcmp(block->fields[i].key, key) == 0) return &block->fields[i];
-    }
-    return NULL;
-}
-
 /* What an API reader sent back without knowing the secret (spec 01 §8.2). */
 static bool is_no_secret(const struct gb_node *node)
 {
-    bool text = node->kind == GB_NODE_STRING || node->kind == GB_NODE_PLAIN;
-    return text && (node->size == 0 || strcmp(node->text, GB_REDACTED) == 0);
+    /* Without quotes the marker would be a list, and nothing at all is null. */
+    return node->kind == GB_NODE_STRING &&
+           (node->size == 0 || strcmp(node->text, GB_REDACTED) == 0);
 }
 
 static bool is_zero(const struct gb_node *node)
 {
-    bool number = node->kind == GB_NODE_NUMBER || node->kind == GB_NODE_PLAIN;
-    return number && (strcmp(node->text, "0") == 0 || strcmp(node->text, "-0") == 0);
+    return strcmp(node->text, "0") == 0 || strcmp(node->text, "-0") == 0;
 }
 
 /* Both are given. */
@@ -150,7 +143,8 @@ static bool merge_keys(struct gb_arena *arena, const struct gb_block *block, str
         const struct gb_node *over = gb_map_remove(written, gb_bytes_c(n->key));
         const struct gb_node *pick = over == NULL ? n : over;
         if (over != NULL && gb_node_given(n))
-            pick = merge_value(arena, find_field(block, n->key), n, over);
+            pick =
+                merge_value(arena, block == NULL ? NULL : gb_schema_field(block, n->key), n, over);
         if (pick == NULL || !gb_merge_append(arena, chain, pick)) return false;
     }
     return true;
@@ -180,7 +174,7 @@ const struct gb_node *gb_merge_layers(struct gb_arena *arena, const struct gb_no
 {
     if (!gb_node_given(overlay)) return base;
     if (!gb_node_given(base)) return overlay;
-    if (base->kind != GB_NODE_MAP || overlay->kind != GB_NODE_MAP) return overlay;
+    GB_ASSERT(base->kind == GB_NODE_MAP && overlay->kind == GB_NODE_MAP);
     const struct gb_node *merged = merge_map(arena, &gb_schema_root, base, overlay);
     return merged == NULL ? NULL : gb_merge_drop_options(arena, base, overlay, merged);
 }

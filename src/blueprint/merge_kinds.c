@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "blueprint/merge.h"
 #include "blueprint/schema.h"
@@ -123,11 +124,10 @@ static const struct gb_node *keep_section(struct section *s, const struct gb_nod
 
 static bool takes_a_kind(const struct gb_node *node)
 {
-    static const char *const sections[] = {"sessions", "receivers", "senders", "bindings"};
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (strcmp(node->key, sections[i]) == 0) return node->kind == GB_NODE_LIST;
-    }
-    return false;
+    enum { ENTRY_BY_ENTRY = GB_FIELD_BY_ID | GB_FIELD_MERGE };
+    const struct gb_field *f = gb_schema_field(&gb_schema_root, node->key);
+    GB_ASSERT(f != NULL); /* the layers were decoded */
+    return (f->flags & ENTRY_BY_ENTRY) == ENTRY_BY_ENTRY;
 }
 
 const struct gb_node *gb_merge_drop_options(struct gb_arena *arena, const struct gb_node *base,
