@@ -111,13 +111,13 @@ def options_of_a_binding(_document, finding, errors):
 def session_is_not_defined(document, finding, errors):
     sessions = [s.get("id") for s in document.get("sessions") or [] if isinstance(s, dict)]
 
-    def is_lost(section, index, key):
+    def is_lost(section, index, *keys):
         entry = document[section][index]
-        return section in ("receivers", "senders") and key in ("options", "topics") \
+        return section in ("receivers", "senders") and "options" in (keys[0], *keys[2:3]) \
             and not entry.get("transport") and entry.get("session_id") not in sessions
 
-    places = [list(error.absolute_path)[:3] for error in errors]
-    return finding == "ok" and bool(places) and all(len(place) == 3 and is_lost(*place) for place in places)
+    places = [list(error.absolute_path) for error in errors]
+    return finding == "ok" and bool(places) and all(len(place) > 2 and is_lost(*place) for place in places)
 
 
 def leaves(errors):
