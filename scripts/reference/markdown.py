@@ -9,7 +9,7 @@ TEMPLATE = pathlib.Path(__file__).with_name("configuration.md.in")
 NOTE = "<!-- Written by `make docs` from src/blueprint and scripts/reference; don't edit it here. -->\n\n"
 INT32_MAX = 2**31 - 1
 RULE_GROUPS = {"D": "reading the document", "K": "keys and values", "V": "what belongs together",
-               "C": "clustered bridges", "P": "budgets and guarantees", "M": "MQTT", "Q": "SQS",
+               "C": "clustered bridges", "P": "budgets and guarantees", "M": "MQTT", "Q": "SQS", "H": "HTTP",
                "W": "warnings: the document is accepted", "NOT_SUPPORTED": "this release"}
 
 
