@@ -142,9 +142,10 @@ static bool merge_keys(struct gb_arena *arena, const struct gb_block *block, str
     for (const struct gb_node *n = base->first; n != NULL; n = n->next) {
         const struct gb_node *over = gb_map_remove(written, gb_bytes_c(n->key));
         const struct gb_node *pick = over == NULL ? n : over;
-        if (over != NULL && gb_node_given(n))
-            pick =
-                merge_value(arena, block == NULL ? NULL : gb_schema_field(block, n->key), n, over);
+        if (over != NULL && gb_node_given(n)) {
+            const struct gb_field *f = block == NULL ? NULL : gb_schema_field(block, n->key);
+            pick = merge_value(arena, f, n, over);
+        }
         if (pick == NULL || !gb_merge_append(arena, chain, pick)) return false;
     }
     return true;
