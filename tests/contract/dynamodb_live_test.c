@@ -217,15 +217,15 @@ static void items_with_conditions(void **state)
     gb_dynamodb_object_end(&f.call);
     gb_dynamodb_text(&f.call, GB_DYNAMODB_RETURN_VALUES, "UPDATED_NEW");
     expect(GB_OK);
-    assert_true(read_number(f.call.answer.old_item, "seq_counter") == UINT64_MAX);
+    assert_true(read_number(f.call.answer.attributes, "seq_counter") == UINT64_MAX);
 
     gb_dynamodb_begin(&f.call, GB_DYNAMODB_DELETE_ITEM, f.table);
     write_key(&f.call, GB_DYNAMODB_KEY, "k");
     gb_dynamodb_text(&f.call, GB_DYNAMODB_RETURN_VALUES, "ALL_OLD");
     expect(GB_OK);
-    assert_true(gb_bytes_equal_c(read_text(f.call.answer.old_item, "status"), "x"));
+    assert_true(gb_bytes_equal_c(read_text(f.call.answer.attributes, "status"), "x"));
     expect(GB_OK); /* again: nothing there */
-    assert_int_equal(f.call.answer.old_item.size, 0);
+    assert_int_equal(f.call.answer.attributes.size, 0);
     gb_dynamodb_begin(&f.call, GB_DYNAMODB_PUT_ITEM, f.table);
     gb_dynamodb_object(&f.call, GB_DYNAMODB_ITEM);
     gb_dynamodb_object_end(&f.call);

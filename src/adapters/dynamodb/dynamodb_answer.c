@@ -93,7 +93,7 @@ static bool read_capacity_part(struct gb_json_reader *r, struct gb_bytes *out)
 static bool read_member(struct gb_json_reader *r, struct gb_dynamodb_answer *out)
 {
     if (is_key(r, "Item", NULL)) return read_part(r, GB_JSON_OBJECT_BEGIN, &out->item);
-    if (is_key(r, "Attributes", NULL)) return read_part(r, GB_JSON_OBJECT_BEGIN, &out->old_item);
+    if (is_key(r, "Attributes", NULL)) return read_part(r, GB_JSON_OBJECT_BEGIN, &out->attributes);
     if (is_key(r, "Items", NULL)) return read_objects(r, &out->items);
     if (is_key(r, "LastEvaluatedKey", NULL))
         return read_part(r, GB_JSON_OBJECT_BEGIN, &out->last_key);

@@ -33,9 +33,9 @@ enum { GB_DYNAMODB_TRANSACTION_MAX = 100 };
 /* Empty views for what the answer does not have. An answer of the service that refuses is here,
  * too: `item` beside CONDITION_FAILED, `reasons` beside CANCELLED. */
 struct gb_dynamodb_answer {
-    struct gb_bytes item;     /* GetItem: empty = no such item */
-    struct gb_bytes old_item; /* Attributes: of Put, Update and Delete with ReturnValues */
-    struct gb_bytes items;    /* Query, Scan: for struct gb_dynamodb_items */
+    struct gb_bytes item;       /* GetItem: empty = no such item */
+    struct gb_bytes attributes; /* Put, Update, Delete: what ReturnValues asked for */
+    struct gb_bytes items;      /* Query, Scan: for struct gb_dynamodb_items */
     uint64_t count, scanned;
     struct gb_bytes last_key; /* Query, Scan: more pages follow */
     struct gb_bytes reasons;  /* for gb_dynamodb_reasons_read */

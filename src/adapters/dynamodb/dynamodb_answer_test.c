@@ -28,7 +28,7 @@ static void answers(void **state)
     a = read_ok(GB_DYNAMODB_GET_ITEM, "{\"Item\" : {\"a\":{\"S\":\"}\"}} ,\"New\":[{}]}");
     assert_true(equals(a.item, "{\"a\":{\"S\":\"}\"}}"));
     a = read_ok(GB_DYNAMODB_UPDATE_ITEM, "{\"Attributes\":{\"n\":{\"N\":\"1\"}},\"Item\":null}");
-    assert_true(equals(a.old_item, "{\"n\":{\"N\":\"1\"}}") && a.item.size == 0);
+    assert_true(equals(a.attributes, "{\"n\":{\"N\":\"1\"}}") && a.item.size == 0);
     a = read_ok(GB_DYNAMODB_QUERY, "{\"Items\":[{},{}],\"Count\":2,\"ScannedCount\":7,"
                                    "\"LastEvaluatedKey\":{\"PK\":{\"S\":\"x\"}}}");
     assert_true(equals(a.items, "[{},{}]") && a.count == 2 && a.scanned == 7);

@@ -179,13 +179,15 @@ struct gb_err gb_dynamodb_meter_write(const struct gb_dynamodb_table *table, str
     return err;
 }
 
-struct gb_err gb_dynamodb_meter_check(struct gb_bytes item, bool in_transaction,
-                                      struct gb_dynamodb_units *out)
+struct gb_err gb_dynamodb_meter_check(struct gb_bytes there, struct gb_bytes wanted,
+                                      bool in_transaction, struct gb_dynamodb_units *out)
 {
-    size_t bytes = 0;
-    struct gb_err err = size_of(item, &bytes);
+    size_t there_bytes = 0;
+    size_t wanted_bytes = 0;
+    struct gb_err err = size_of(there, &there_bytes);
+    if (!gb_failed(err)) err = size_of(wanted, &wanted_bytes);
     if (gb_failed(err)) return err;
-    uint64_t n = units(bytes, WRITE_BYTES) * (in_transaction ? 2 : 1);
+    uint64_t n = units(larger(there_bytes, wanted_bytes), WRITE_BYTES) * (in_transaction ? 2 : 1);
     out->table += n;
     out->total += n;
     return err;

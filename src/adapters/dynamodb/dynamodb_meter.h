@@ -6,8 +6,9 @@
 /* Read and write units from AWS's published rules, to set beside what an endpoint reports. A write
  * costs a unit for each KB begun of the larger of the items before and after it, twice that in a
  * transaction; each index a write for an entry that comes, goes or changes and two for one whose
- * key changes, never doubled; a failed condition what the item there would have cost. A read costs
- * a unit for each 4 KB begun, half as much when it may be stale, twice as much in a transaction.
+ * key changes, never doubled; a failed condition as if it had held, but for the indexes. A read
+ * costs a unit for each 4 KB begun, half as much when it may be stale, twice as much in a
+ * transaction.
  * Owns:   nothing.
  * Thread: any. Pure.
  * Errors: GB_UNAVAILABLE: an item that is none. */
@@ -25,9 +26,10 @@ struct gb_dynamodb_units {
 struct gb_err gb_dynamodb_meter_write(const struct gb_dynamodb_table *table, struct gb_bytes before,
                                       struct gb_bytes after, bool in_transaction,
                                       struct gb_dynamodb_units *out);
-/* A write whose condition failed, or a condition check; `item` is what was there. Adds to `out`. */
-struct gb_err gb_dynamodb_meter_check(struct gb_bytes item, bool in_transaction,
-                                      struct gb_dynamodb_units *out);
+/* A write whose condition failed, which costs by the larger of the item that is there and the one
+ * that was to be; or a condition check, where `wanted` is empty. Adds to `out`. */
+struct gb_err gb_dynamodb_meter_check(struct gb_bytes there, struct gb_bytes wanted,
+                                      bool in_transaction, struct gb_dynamodb_units *out);
 
 enum gb_dynamodb_read { GB_DYNAMODB_EVENTUAL, GB_DYNAMODB_CONSISTENT, GB_DYNAMODB_TRANSACTED };
 /* `bytes`: of the item, or of all items that a Query or Scan passed, filtered ones included. */

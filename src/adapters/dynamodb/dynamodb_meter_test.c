@@ -94,11 +94,17 @@ static void checks_and_reads(void **state)
     (void)state;
     struct gb_str text = {0};
     struct gb_dynamodb_units u = {0};
-    assert_int_equal(gb_dynamodb_meter_check(gb_bytes(NULL, 0), false, &u).code, GB_OK);
+    const struct gb_bytes none = gb_bytes(NULL, 0);
+    assert_int_equal(gb_dynamodb_meter_check(none, none, false, &u).code, GB_OK);
     assert_int_equal(u.total, 1000);
-    assert_int_equal(gb_dynamodb_meter_check(item(&text, SORT("a"), 1001), true, &u).code, GB_OK);
+    struct gb_bytes large = item(&text, SORT("a"), 1001);
+    assert_int_equal(gb_dynamodb_meter_check(large, none, true, &u).code, GB_OK);
     assert_int_equal(u.table, 1000 + 4000); /* adds */
-    assert_int_equal(gb_dynamodb_meter_check(gb_bytes_c("{1"), true, &u).code, GB_UNAVAILABLE);
+    struct gb_dynamodb_units w = {0};
+    assert_int_equal(gb_dynamodb_meter_check(gb_bytes_c("{}"), large, false, &w).code, GB_OK);
+    assert_int_equal(w.total, 2000);
+    assert_int_equal(gb_dynamodb_meter_check(gb_bytes_c("{1"), none, true, &u).code,
+                     GB_UNAVAILABLE);
     assert_int_equal(
         gb_dynamodb_meter_write(&table, gb_bytes_c("[]"), gb_bytes_c("{}"), true, &u).code,
         GB_UNAVAILABLE);
