@@ -1,8 +1,10 @@
 #include "blueprint/override.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "blueprint/decode.h"
 #include "blueprint/merge.h"
 
@@ -67,13 +69,13 @@ static bool next_step(struct walk *w, struct step *s)
     return false;
 }
 
-/* What was walked before the step, for messages. */
+/* The size of what was walked before the step, for messages. The first step never fails: it starts
+ * at a map. */
 static int walked(const struct walk *w, const struct step *s)
 {
     const char *name = (const char *)s->name.data;
-    if (name == w->path) return 0;
-    size_t size = (size_t)(name - w->path) - 1;
-    return size > SHOWN_MAX ? SHOWN_MAX : (int)size;
+    GB_ASSERT(name > w->path);
+    return (int)(name - w->path) - 1;
 }
 
 static void *fail_unknown(struct walk *w, const struct step *s, const struct gb_node *list)
@@ -116,13 +118,12 @@ static const struct gb_node *find_entry(const struct gb_node *list, struct gb_by
         ids = ids || id != NULL;
     }
     size_t index = 0;
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.data[i] < '0' || name.data[i] > '9' || index > list->count) return NULL;
-        index = index * 10 + (size_t)(name.data[i] - '0');
+    for (const struct gb_node *n = ids ? NULL : list->first; n != NULL; n = n->next) {
+        char text[24];
+        (void)snprintf(text, sizeof text, "%zu", index++);
+        if (gb_bytes_equal_c(name, text)) return n;
     }
-    const struct gb_node *n = ids ? NULL : list->first;
-    while (n != NULL && index-- > 0) n = n->next;
-    return n;
+    return NULL;
 }
 
 static const struct gb_node *find_key(const struct gb_node *map, struct gb_bytes name)

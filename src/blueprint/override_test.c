@@ -8,7 +8,10 @@ enum { ARENA_MAX = 64 << 20 };
     "{bridge: {id: b, log_level: info}, sessions: [{id: mqtt-conn, options: {session: "            \
     "{keep_alive: 30}}}, {id: \"a.b[c]\"}, {id: \"0\"}], "                                         \
     "receivers: [{id: r, topics: [{topic: x}, {topic: y}]}], processors: {my.proc: {type: a}}, "   \
-    "empty: ~, list: [], texts: [a, b]}"
+    "empty: ~, list: [], texts: [a, b, c, d, e, f, g, h, i, j, k], "                               \
+    "eight: [{id: k0}, {id: k1}, {id: k2}, {id: k3}, {id: k4}, {id: k5}, {id: k6}, {id: k7}], "    \
+    "nine: [{id: k0}, {id: k1}, {id: k2}, {id: k3}, {id: k4}, {id: k5}, {id: k6}, {id: k7}, "      \
+    "{id: k8}]}"
 
 static const struct override_row {
     const char *name;
@@ -29,7 +32,10 @@ static const struct override_row {
      "[{id: mqtt-conn, options: {session: {keep_alive: 30}}}, {id: n}, {id: 0}]"},
     {"an entry without id by index", "receivers[r].topics[1].topic", "z", "receivers[0]",
      "{id: r, topics: [{topic: x}, {topic: z}]}"},
-    {"a text of a list", "texts[0]", "z", "texts", "[z, b]"},
+    {"a text of a list", "texts[0]", "z", "texts", "[z, b, c, d, e, f, g, h, i, j, k]"},
+    {"the last of many", "texts[10]", "z", "texts", "[a, b, c, d, e, f, g, h, i, j, z]"},
+    {"bracket behind bracket", "sessions[mqtt-conn][options].session", "1", "sessions[0]",
+     "{id: mqtt-conn, options: {session: 1}}"},
     {"a list", "receivers[r].topics", "[{topic: q, qos: 1}]", "receivers[0].topics",
      "[{topic: q, qos: 1}]"},
     {"maps on the way are made", "http.a.b", "1", "http", "{a: {b: 1}}"},
@@ -50,6 +56,13 @@ static const struct override_row {
     {"index past the end", "receivers[r].topics[2]", "1", NULL,
      "receivers[r].topics has no entry \"2\"; it has 2 entries, which count from 0"},
     {"huge index", "texts[99999999999999999999999999]", "1", NULL, "texts has no entry \"9999"},
+    {"index with a zero in front", "texts[01]", "1", NULL, "texts has no entry \"01\""},
+    {"eight are known", "eight[zz]", "1", NULL,
+     "eight has no entry \"zz\"; known: k0, k1, k2, k3, k4, k5, k6, k7"},
+    {"nine are too many", "nine[zz]", "1", NULL,
+     "nine has no entry \"zz\"; known: k0, k1, k2, k3, k4, k5, k6, k7, and 1 more"},
+    {"empty bracket, then another", "sessions[][mqtt-conn]", "1", NULL,
+     "PATH is not well-formed after its first 8 characters"},
     {"no index", "texts[x]", "1", NULL, "texts has no entry \"x\""},
     {"empty list", "list[0]", "1", NULL, "list has no entry \"0\"; it has 0 entries"},
     {"key of a list", "sessions.options", "1", NULL, "sessions has no entry \"options\"; known: "},
@@ -75,10 +88,15 @@ static void check_refused(const struct override_row *row, const struct gb_node *
 {
     if (top != NULL || f->count != 1) fail_msg("%s: it is accepted", row->name);
     const struct gb_finding *item = &f->items[0];
-    if (strncmp(item->text, row->want, strlen(row->want)) != 0 || strstr(item->text, "hidden"))
+    bool whole = strstr(row->want, "known: k0") != NULL;
+    size_t size = whole ? strlen(item->text) + 1 : strlen(row->want);
+    if (strncmp(item->text, row->want, size) != 0 || strstr(item->text, "hidden"))
         fail_msg("%s: %s", row->name, item->text);
     assert_int_equal(item->layer, 7);
     assert_int_equal(item->line, 0);
+    assert_int_not_equal(item->rule, GB_RULE_NONE);
+    bool value = strncmp(item->text, "VALUE", 5) == 0;
+    if (value) assert_non_null(strstr(item->text, gb_rule_asks(item->rule)));
 }
 
 static void check_row(const struct override_row *row)
