@@ -90,24 +90,6 @@ static struct gb_err differing_section(const struct side *before, const struct s
     return err;
 }
 
-/* Spec 07 §6.2: every claim of a broker identity goes with an MQTT session. */
-static bool claims_identity(const struct gb_blueprint *b)
-{
-    return b->session_count > 0;
-}
-
-static bool uses_mqtt(const struct gb_blueprint *b)
-{
-    bool used = b->session_count > 0;
-    for (size_t i = 0; i < b->receiver_count && !used; i++) {
-        used = b->receivers[i].transport.value == GB_BP_MQTT;
-    }
-    for (size_t i = 0; i < b->sender_count && !used; i++) {
-        used = b->senders[i].transport.value == GB_BP_MQTT;
-    }
-    return used;
-}
-
 static struct gb_err choose_swap(struct gb_diff *d, const struct side *before,
                                  const struct side *after)
 {
@@ -126,9 +108,9 @@ static struct gb_err choose_swap(struct gb_diff *d, const struct side *before,
         d->swap = GB_DIFF_IN_PLACE;
         return err;
     }
-    bool serialized =
-        claims_identity(after->b) || (claims_identity(before->b) && uses_mqtt(after->b));
-    d->swap = serialized ? GB_DIFF_SERIALIZED : GB_DIFF_OVERLAP;
+    /* Every claim of a broker identity (spec 07 §6.2) goes with an MQTT session; one of the running
+     * document counts only where the new one uses MQTT, for which it has a session too. */
+    d->swap = after->b->session_count > 0 ? GB_DIFF_SERIALIZED : GB_DIFF_OVERLAP;
     return err;
 }
 

@@ -36,7 +36,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct classify *c, con
 /* One line of a fingerprint's text: key=JSON. */
 static struct gb_bytes next_line(struct gb_bytes *text)
 {
-    const uint8_t *end = text->size == 0 ? NULL : memchr(text->data, '\n', text->size);
+    const uint8_t *end = memchr(text->data, '\n', text->size);
     size_t size = end == NULL ? text->size : (size_t)(end - text->data);
     struct gb_bytes line = gb_bytes(text->data, size);
     size_t used = end == NULL ? size : size + 1;
@@ -46,28 +46,35 @@ static struct gb_bytes next_line(struct gb_bytes *text)
 
 /* Deployment-owned settings are those of the fingerprint. A store that is added holds nothing yet.
  */
+static void compare_lines(struct classify *c, struct gb_bytes before, struct gb_bytes after)
+{
+    while (before.size > 0) {
+        struct gb_bytes line_a = next_line(&before);
+        struct gb_bytes line_b = next_line(&after);
+        if (gb_bytes_equal(line_a, line_b)) continue;
+        const uint8_t *equals = memchr(line_a.data, '=', line_a.size);
+        size_t key = (size_t)(equals - line_a.data);
+        struct gb_bytes old = gb_bytes(equals + 1, line_a.size - key - 1);
+        struct gb_bytes new = gb_bytes(line_b.data + key + 1, line_b.size - key - 1);
+        if (gb_bytes_equal_c(old, "null")) continue;
+        char old_shown[ID_SHOWN_MAX];
+        char new_shown[ID_SHOWN_MAX];
+        gb_bytes_show(old, old_shown, sizeof old_shown);
+        gb_bytes_show(new, new_shown, sizeof new_shown);
+        refuse(c, "%.*s changes from %s to %s", (int)key, (const char *)line_a.data, old_shown,
+               new_shown);
+    }
+}
+
 static void check_deployment(struct classify *c)
 {
     struct gb_str a = {0};
     struct gb_str b = {0};
-    bool ok = !gb_failed(gb_blueprint_fingerprint_text(c->before, &a)) &&
-              !gb_failed(gb_blueprint_fingerprint_text(c->after, &b));
-    if (!ok) c->failed = true;
-    struct gb_bytes rest_a = ok ? gb_str_bytes(&a) : gb_bytes(NULL, 0);
-    struct gb_bytes rest_b = ok ? gb_str_bytes(&b) : gb_bytes(NULL, 0);
-    while (rest_a.size > 0) {
-        struct gb_bytes line_a = next_line(&rest_a);
-        struct gb_bytes line_b = next_line(&rest_b);
-        if (gb_bytes_equal(line_a, line_b)) continue;
-        size_t key = (size_t)((const uint8_t *)memchr(line_a.data, '=', line_a.size) - line_a.data);
-        struct gb_bytes old = gb_bytes(line_a.data + key + 1, line_a.size - key - 1);
-        struct gb_bytes new = gb_bytes(line_b.data + key + 1, line_b.size - key - 1);
-        if (gb_bytes_equal_c(old, "null")) continue;
-        char shown[2][ID_SHOWN_MAX];
-        gb_bytes_show(old, shown[0], sizeof shown[0]);
-        gb_bytes_show(new, shown[1], sizeof shown[1]);
-        refuse(c, "%.*s changes from %s to %s", (int)key, (const char *)line_a.data, shown[0],
-               shown[1]);
+    if (gb_failed(gb_blueprint_fingerprint_text(c->before, &a)) ||
+        gb_failed(gb_blueprint_fingerprint_text(c->after, &b))) {
+        c->failed = true;
+    } else {
+        compare_lines(c, gb_str_bytes(&a), gb_str_bytes(&b));
     }
     gb_str_deinit(&a);
     gb_str_deinit(&b);
@@ -83,19 +90,24 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
 }
 
+/* Empty without a broker. */
+static void endpoint_text(const struct gb_bp_session *s, char out[GB_MQTT_ENDPOINT_TEXT_MAX])
+{
+    struct gb_mqtt_endpoint endpoint;
+    out[0] = '\0';
+    if (s->mqtt.urls.count == 0) return;
+    if (gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(s->mqtt.urls.items[0]), &endpoint))) return;
+    gb_mqtt_endpoint_print(&endpoint, out);
+}
+
 /* What the broker and the managed-subscription store know the session by (spec 03 §3.4). */
 static bool same_identity(const struct gb_bp_session *a, const struct gb_bp_session *b)
 {
-    struct gb_mqtt_endpoint of_a;
-    struct gb_mqtt_endpoint of_b;
-    if (a->mqtt.urls.count == 0 || b->mqtt.urls.count == 0) return false;
-    if (gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(a->mqtt.urls.items[0]), &of_a))) return false;
-    if (gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(b->mqtt.urls.items[0]), &of_b))) return false;
-    char text_a[GB_MQTT_ENDPOINT_TEXT_MAX];
-    char text_b[GB_MQTT_ENDPOINT_TEXT_MAX];
-    gb_mqtt_endpoint_print(&of_a, text_a);
-    gb_mqtt_endpoint_print(&of_b, text_b);
-    return strcmp(text_a, text_b) == 0 && same_text(a->mqtt.client_id, b->mqtt.client_id) &&
+    char endpoint_a[GB_MQTT_ENDPOINT_TEXT_MAX];
+    char endpoint_b[GB_MQTT_ENDPOINT_TEXT_MAX];
+    endpoint_text(a, endpoint_a);
+    endpoint_text(b, endpoint_b);
+    return strcmp(endpoint_a, endpoint_b) == 0 && same_text(a->mqtt.client_id, b->mqtt.client_id) &&
            a->mqtt.client_id_suffix.value == b->mqtt.client_id_suffix.value;
 }
 

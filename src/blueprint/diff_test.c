@@ -166,6 +166,36 @@ static const struct diff_row {
      GB_DIFF_REPLACEMENT_REQUIRED,
      GB_DIFF_IN_PLACE,
      "the persistent session a gets another broker or client id"},
+    {"suffix of a durable session",
+     TENANTS,
+     {"", ""},
+     {"client_id: bridge-a",
+      "client_id: bridge-a, client_id_suffix: hostname, assert_stable_client_identity: true"},
+     "route-a",
+     "a",
+     GB_DIFF_REPLACEMENT_REQUIRED,
+     GB_DIFF_IN_PLACE,
+     "the persistent session a gets another broker or client id"},
+    {"a session block is added, which moves the partition",
+     TENANTS,
+     {"", ""},
+     {"policy: {max_in_flight: 10}",
+      "policy: {max_in_flight: 10}\n    session: {session_id: b, sender_id: out-b}"},
+     "route-b",
+     "b",
+     GB_DIFF_REPLACEMENT_REQUIRED,
+     GB_DIFF_IN_PLACE,
+     "no shared_outbox route drains the partition BINDING#to-b any more"},
+    {"a session block is removed",
+     TENANTS,
+     {"policy: {max_in_flight: 10}",
+      "policy: {max_in_flight: 10}\n    session: {session_id: b, sender_id: out-b}"},
+     {"    session: {session_id: b, sender_id: out-b}\n", ""},
+     "route-b",
+     "b",
+     GB_DIFF_REPLACEMENT_REQUIRED,
+     GB_DIFF_IN_PLACE,
+     "session.session_id of route route-b changes"},
     {"another spelling of the same broker",
      TENANTS,
      {"", ""},
@@ -322,6 +352,8 @@ static void check_diff(const struct diff_row *row)
     assert_string_equal(gb_diff_swap_name(diff.swap), gb_diff_swap_name(row->swap));
     const char *reason = diff.reason_count > 0 ? diff.reasons[0] : diff.swap_reason;
     assert_string_equal(reason == NULL ? "" : reason, row->reason == NULL ? "" : row->reason);
+    bool touched = row->routes[0] != '\0' || strstr(row->name, "unused") != NULL;
+    assert_int_equal(diff.equal, !touched);
     if (diff.equal) assert_int_equal(diff.retired_units + diff.added_units, 0);
     gb_diff_deinit(&diff);
     gb_blueprint_free(before);
@@ -422,6 +454,18 @@ static void units_with_http(void **state)
     got = diff_of(web, elsewhere);
     assert_non_null(strstr(got, "\"swap\":\"in-place\",\"swap_reason\":null"));
     free(got);
+    const struct patch receiver = {
+        "receivers: [{id: in, transport: http, options: {api_key: "
+        "0a23456789abcdef}}]",
+        "receivers: [{id: in, transport: sqs, options: {queue_name: i}}]"};
+    char *without = patch("receiver", web, &receiver);
+    got = diff_of(web, without); /* only what stops serves HTTP */
+    assert_non_null(strstr(got, "\"swap\":\"overlap\",\"swap_reason\":\"http endpoints\""));
+    free(got);
+    got = diff_of(without, web); /* only what starts */
+    assert_non_null(strstr(got, "\"swap\":\"overlap\",\"swap_reason\":\"http endpoints\""));
+    free(got);
+    free(without);
     free(elsewhere);
     free(mqtt);
     free(changed);
@@ -449,6 +493,11 @@ static void moved_lease(void **state)
                                 "any more\"]"));
     assert_non_null(strstr(got, "\"retired_sessions\":[\"mqtt-conn\"],\"added_sessions\":"
                                 "[\"other\"]"));
+    free(got);
+    got = diff_of(cluster, "bridge: {id: telemetry-bridge, deployment_mode: clustered}\n");
+    assert_non_null(strstr(got, "\"the exclusive session mqtt-conn is removed or renamed\","
+                                "\"no shared_outbox route drains the partition SESSION#mqtt-conn "
+                                "any more\"]"));
     free(got);
     free(text);
     free(cluster);

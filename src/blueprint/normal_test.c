@@ -25,6 +25,8 @@ static const struct normal_row {
      "\"max_drain_timeout\":\"1h0m0s\",\"shutdown_timeout\":\"1m30s\"}}"},
     {"3 what is no duration stays", "bridge: {shutdown_timeout: soon}\n",
      "\"shutdown_timeout\":\"soon\"}}"},
+    {"3 words with another spelling stay", "bridge: {log_level: warning, shutdown_timeout: 1s}\n",
+     "\"log_level\":\"warning\",\"shutdown_timeout\":\"1s\"}}"},
     {"3 words stay", "bridge: {log_level: WARN, shutdown_timeout: 1s}\n",
      "\"log_level\":\"WARN\",\"shutdown_timeout\":\"1s\"}}"},
     {"2 members are a set", "bridge: {cluster: {members: [b, a, b]}, shutdown_timeout: 1s}\n",
