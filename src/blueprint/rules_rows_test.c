@@ -197,6 +197,16 @@ static void every_row(void **state)
     }
 }
 
+#define MATCH                                                                                      \
+    "bridge: {id: a}\n"                                                                            \
+    "receivers: [{id: i, transport: sqs, options: {queue_name: q}}]\n"                             \
+    "senders: [{id: o, transport: sqs, options: {queue_name: p}}]\n"                               \
+    "bindings: [{id: b, sender_id: o, address: p}]\n"                                              \
+    "routes: [{id: r, receiver_id: i, bindings: [b], policy: {allow_unfenced: true, on_expired: "  \
+    "drop, on_permanent_failure: drop}, resolver: {type: rules, rules: [{binding_id: b, match: "   \
+    "[{field: k, operator: regex, value: \""
+#define X60 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 /* What no text file holds. */
 static const struct made_row {
     const char *name;
@@ -220,6 +230,12 @@ static const struct made_row {
      "doc: error: the document has 4194305 bytes, and at most 4194304 (4 MiB) are accepted; "
      "shorten "
      "it [D1]\n"},
+    {"01 check 26, 4096 characters", GB_RULE_NONE, GB_BLUEPRINT_YAML, MATCH, "\xC3\xA4", 4096,
+     "\"}]}]}}]\n", NULL},
+    {"01 check 26, 4097 characters", GB_RULE_V7, GB_BLUEPRINT_YAML, MATCH, "x", 4097, "\"}]}]}}]\n",
+     "doc:5:218: error: routes[0] (r): resolver.rules[0].match[0].value \"" X60
+     "\" is no usable regular expression: it has 4097 characters, and at most 4096 are accepted; "
+     "correct or shorten it [V7]\n"},
     {"not UTF-8", GB_RULE_D2, GB_BLUEPRINT_YAML, "bridge:\n  id: ", "\xFF", 1, "\n",
      "doc:2:7: error: byte 0xFF is not UTF-8 here; save the document in that encoding [D2]\n"},
     {"deep", GB_RULE_D4, GB_BLUEPRINT_YAML, "", "[", 101, "",

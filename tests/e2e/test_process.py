@@ -88,6 +88,23 @@ def test_validate_prints_file_line_column(folder):
         assert [l for l in lines if l.startswith(f"{path}:{line}:") and word in l], (line, word, result.stderr)
 
 
+@pytest.mark.parametrize("http, said", [
+    ({"admin_api_key": "a123456789abcde"}, "http.admin_api_key has 15 bytes; at least 16 are required"),
+    ({"admin_api_key": "a123456789abcdef", "cors_origins": "*"}, 'http.cors_origins must not hold "*"'),
+    ({"admin_api_key": "a123456789abcdef", "tls_cert_file": "c.pem"}, 'only tls_cert_file "c.pem" is written'),
+    ({"admin_api_key": "a123456789abcdef", "tls_key_file": "k.pem"}, 'only tls_key_file "k.pem" is written'),
+])
+def test_validate_refuses_http_settings(folder, http, said):
+    """Spec 08 check 4: exit 1, with and without -validate, and no key in the answer."""
+    bridge = rig.Bridge(folder, rig.document(folder, 1, "http://127.0.0.1:1/1/q", "http://127.0.0.1:1",
+                                             {"http": http}))
+    for arguments in (["-validate"], []):
+        result = bridge.run(*arguments)
+        assert result.returncode == 1
+        assert said in result.stderr + result.stdout, result
+        assert http["admin_api_key"] not in result.stderr + result.stdout
+
+
 def test_strict_makes_warnings_fail(folder):
     bridge = rig.Bridge(folder, rig.document(folder, 1, "http://127.0.0.1:1/1/q", "http://127.0.0.1:1", {
         "routes.0.session.renew_interval": None, "sessions.0.options.session.tls": {"enable": True}}))
