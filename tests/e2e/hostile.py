@@ -302,7 +302,7 @@ YAML = {
     "alias of nothing": (lambda: b"a: *b\n", "no anchor before it"),
     "alias as a key": (lambda: b"a: &a x\n*a : y\n", NO),
     "merge key": (lambda: b"a: &a {id: x}\nbridge: {<<: *a}\n", NO),
-    "tags": (lambda: fill("!!str x,", "x: [", "]"), "tags are not accepted"),
+    "tags": (lambda: fill("!!str x,", "x: [", "]"), "is not accepted, since a key decides the type"),
     "a long tag": (lambda: b"x: !<" + b"t" * 4000000 + b"> y\n", NO),
     "tag directives": (lambda: fill("%TAG !a{}! tag:a,2000:\n", "", "---\nbridge: {id: x}\n"), "start with %"),
     "a directive twice": (lambda: b"%YAML 1.1\n%YAML 1.1\n---\nbridge: {id: x}\n", NO),
