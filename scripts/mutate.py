@@ -156,10 +156,19 @@ def conditions(path, text, tokens):
         yield Mutant(path, text, start, end, f"!({text[start:end]})", "condition negated")
 
 
+def is_of_declaration(tokens, i):
+    """`sizeof x[0]`, `char x[SIZE_MAX * 2]`: neither is a value that a rule compares."""
+    if tokens[i - 1][1] == "[" and tokens[i - 3][1] == "sizeof":
+        return True
+    return tokens[i - 1][1] == "*" and tokens[i - 3][1] == "[" and tokens[i + 1][1] == "]"
+
+
 def number_mutants(path, text, tokens, i):
     _, value, start, end = tokens[i]
     before = tokens[i - 1][1] if i > 0 else ""
     after = tokens[i + 1][1] if i + 1 < len(tokens) else ""
+    if [t[1] for t in tokens[i - 2:i - 1]] == ["errno"] or is_of_declaration(tokens, i):
+        return
     if before == "[" and after == "]" and BUFFER.search(text[:tokens[i - 1][2]]):
         return
     if before in ("=", "/") and DISPLAY.match(tokens[i - 2][1]):

@@ -27,6 +27,13 @@ bool gb_bytes_equal_nocase(struct gb_bytes a, struct gb_bytes b)
     return true;
 }
 
+bool gb_bytes_ends_with(struct gb_bytes a, const char *suffix)
+{
+    struct gb_bytes want = gb_bytes_c(suffix);
+    if (a.size < want.size) return false;
+    return want.size == 0 || gb_bytes_equal(gb_bytes(a.data + a.size - want.size, want.size), want);
+}
+
 bool gb_bytes_starts_with_nocase(struct gb_bytes a, const char *prefix)
 {
     struct gb_bytes want = gb_bytes_c(prefix);

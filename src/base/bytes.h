@@ -28,6 +28,7 @@ static inline struct gb_bytes gb_bytes_c(const char *text)
 bool gb_bytes_equal(struct gb_bytes a, struct gb_bytes b);
 bool gb_bytes_equal_c(struct gb_bytes a, const char *b);
 bool gb_bytes_equal_nocase(struct gb_bytes a, struct gb_bytes b); /* ASCII letters only */
+bool gb_bytes_ends_with(struct gb_bytes a, const char *suffix);
 bool gb_bytes_starts_with_nocase(struct gb_bytes a, const char *prefix);
 int gb_bytes_compare(struct gb_bytes a, struct gb_bytes b); /* byte order */
 

@@ -64,6 +64,18 @@ static void prefixes(void **state)
     assert_false(gb_bytes_starts_with_nocase(gb_bytes_c("Basic x"), "bearer"));
 }
 
+static void suffixes(void **state)
+{
+    (void)state;
+    assert_true(gb_bytes_ends_with(gb_bytes_c("a.fifo"), ".fifo"));
+    assert_true(gb_bytes_ends_with(gb_bytes_c(".fifo"), ".fifo"));
+    assert_true(gb_bytes_ends_with(gb_bytes_c("a"), ""));
+    assert_true(gb_bytes_ends_with(gb_bytes_c(NULL), ""));
+    assert_false(gb_bytes_ends_with(gb_bytes_c("fifo"), ".fifo"));
+    assert_false(gb_bytes_ends_with(gb_bytes_c(".fifo.b"), ".fifo"));
+    assert_false(gb_bytes_ends_with(gb_bytes_c(NULL), ".fifo"));
+}
+
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
 static const struct utf8_row {
@@ -229,6 +241,7 @@ int main(void)
         cmocka_unit_test(comparisons),
         cmocka_unit_test(views_hold_zero_bytes),
         cmocka_unit_test(prefixes),
+        cmocka_unit_test(suffixes),
         cmocka_unit_test(utf8_vectors_at_every_place),
         cmocka_unit_test(utf8_empty_text),
         cmocka_unit_test(utf8_every_code_point),

@@ -28,6 +28,15 @@ bool gb_mul_i64(int64_t a, int64_t b, int64_t *out);
 int64_t gb_add_sat_i64(int64_t a, int64_t b);
 int64_t gb_mul_sat_i64(int64_t a, int64_t b);
 
+static inline int64_t gb_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t gb_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* RFC 3339 UTC with milliseconds: 2026-12-01T10:00:00.000Z, and parsing of RFC 3339 (any offset,
  * further digits of the fraction are dropped) and of HTTP dates in the one form that may be sent
  * ("Tue, 01 Dec 2026 10:00:00 GMT"; the name of the day is not compared with the date). Times are

@@ -118,6 +118,11 @@ void gb_blueprint_partition(const struct gb_bp_route *route, const struct gb_bp_
                             char out[GB_BLUEPRINT_PARTITION_MAX]);
 /* Every binding gets the message (fan_out or resolver `all`), else the first one does. */
 bool gb_blueprint_every_binding(const struct gb_bp_route *route);
+/* Of the routes with an outbox: the longest send_timeout and resolved step_down_grace; 0: none. */
+struct gb_outbox_times {
+    int64_t send_ns, grace_ns;
+};
+struct gb_outbox_times gb_blueprint_outbox_times(const struct gb_blueprint *b);
 enum gb_stale_claim_source {
     GB_STALE_CLAIM_WRITTEN = 0,
     GB_STALE_CLAIM_LEAST, /* 30s */
@@ -132,6 +137,7 @@ struct gb_stale_claim {
 /* Written, or max(30s, largest step_down_grace + 15s) (spec 05 §2.6). */
 struct gb_stale_claim gb_blueprint_stale_claim(const struct gb_blueprint *b);
 int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b);
+bool gb_blueprint_is_fifo_name(const char *queue); /* URL or name; NULL ok */
 /* `fifo`, `message_group_id` or the suffix `.fifo` (spec 04 B9). */
 bool gb_blueprint_sqs_fifo(const struct gb_bp_sqs_sender *sender);
 /* connect + reconcile + grace terms of a durable session (spec 03 §9); 0 for an ephemeral one. */

@@ -83,12 +83,10 @@ static void decode_int(struct gb_decode *d, const struct gb_field *f, const stru
     }
     errno = 0;
     int64_t value = strtoll(node->text, NULL, 10);
-    bool bounded = f->min != 0 || f->max != 0;
-    if (errno == ERANGE || (bounded && (value < f->min || value > f->max))) {
-        gb_decode_error(
-            d, GB_RULE_K4, node, "%s %.*s is out of range; must be %" PRId64 "..%" PRId64 ", %s it",
-            d->key, SHOWN_MAX, node->text, bounded ? f->min : INT64_MIN,
-            bounded ? f->max : INT64_MAX, value < f->min || value < 0 ? "raise" : "lower");
+    if (errno == ERANGE || value < f->min || value > f->max) {
+        gb_decode_error(d, GB_RULE_K4, node,
+                        "%s %.*s is out of range; must be %" PRId64 "..%" PRId64 ", %s it", d->key,
+                        SHOWN_MAX, node->text, f->min, f->max, value < f->min ? "raise" : "lower");
         return;
     }
     if (value == 0 && (f->flags & GB_FIELD_ZERO_DEFAULT) != 0) value = f->def;
@@ -157,8 +155,7 @@ static void decode_duration(struct gb_decode *d, const struct gb_field *f,
         gb_decode_error(d, GB_RULE_K6, node, "%s: %s", d->key, err.message);
         return;
     }
-    bool bounded = f->min != 0 || f->max != 0;
-    if (bounded && (ns < f->min || ns > f->max)) {
+    if (ns < f->min || ns > f->max) {
         wrong_duration(d, f, node);
         return;
     }

@@ -106,27 +106,34 @@ bool gb_blueprint_every_binding(const struct gb_bp_route *route)
            route->resolver.type.value == GB_BP_ALL;
 }
 
+struct gb_outbox_times gb_blueprint_outbox_times(const struct gb_blueprint *b)
+{
+    struct gb_outbox_times t = {0};
+    for (size_t i = 0; i < b->route_count; i++) {
+        const struct gb_bp_route *r = &b->routes[i];
+        if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
+        t.send_ns = gb_max_i64(t.send_ns, r->policy.send_timeout.ns);
+        if (r->session.node == NULL) continue;
+        int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
+        t.grace_ns = gb_max_i64(t.grace_ns, own);
+    }
+    return t;
+}
+
 /* The formula of spec 05 §2.6; where a longer send_timeout would outlast it, a record must not be
  * claimed again while it is being sent (V31 judges written values only; decision 0103). */
 struct gb_stale_claim gb_blueprint_stale_claim(const struct gb_blueprint *b)
 {
     const struct gb_opt_ns *written = &b->stores[GB_BP_OUTBOX].options.stale_claim_duration;
     if (written->given) return (struct gb_stale_claim){.ns = written->ns};
-    int64_t grace = 0;
-    int64_t send = 0;
-    for (size_t i = 0; i < b->route_count; i++) {
-        const struct gb_bp_route *r = &b->routes[i];
-        if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
-        if (r->policy.send_timeout.ns > send) send = r->policy.send_timeout.ns;
-        if (r->session.node == NULL) continue;
-        int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
-        if (own > grace) grace = own;
-    }
+    struct gb_outbox_times times = gb_blueprint_outbox_times(b);
     struct gb_stale_claim c = {30 * GB_SEC, GB_STALE_CLAIM_LEAST, 0};
-    int64_t by_grace = gb_add_sat_i64(grace, 15 * GB_SEC);
-    if (by_grace > c.ns) c = (struct gb_stale_claim){by_grace, GB_STALE_CLAIM_GRACE, grace};
-    if (send <= c.ns) return c;
-    return (struct gb_stale_claim){gb_add_sat_i64(send, 15 * GB_SEC), GB_STALE_CLAIM_SEND, send};
+    int64_t by_grace = gb_add_sat_i64(times.grace_ns, 15 * GB_SEC);
+    if (by_grace > c.ns)
+        c = (struct gb_stale_claim){by_grace, GB_STALE_CLAIM_GRACE, times.grace_ns};
+    if (times.send_ns <= c.ns) return c;
+    return (struct gb_stale_claim){gb_add_sat_i64(times.send_ns, 15 * GB_SEC), GB_STALE_CLAIM_SEND,
+                                   times.send_ns};
 }
 
 int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
@@ -134,16 +141,16 @@ int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b)
     return gb_blueprint_stale_claim(b).ns;
 }
 
-static bool has_fifo_suffix(const char *name)
+bool gb_blueprint_is_fifo_name(const char *name)
 {
-    size_t size = name == NULL ? 0 : strlen(name);
-    return size >= 5 && strcmp(name + size - 5, ".fifo") == 0;
+    return gb_bytes_ends_with(gb_bytes_c(name), ".fifo");
 }
 
 bool gb_blueprint_sqs_fifo(const struct gb_bp_sqs_sender *sender)
 {
     return sender->fifo.value || sender->message_group_id != NULL ||
-           has_fifo_suffix(sender->queue.queue_url) || has_fifo_suffix(sender->queue.queue_name);
+           gb_blueprint_is_fifo_name(sender->queue.queue_url) ||
+           gb_blueprint_is_fifo_name(sender->queue.queue_name);
 }
 
 int64_t gb_blueprint_activation_ns(const struct gb_bp_session *session)

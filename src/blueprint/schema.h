@@ -59,7 +59,7 @@ struct gb_field {
     enum gb_field_type type;
     unsigned flags;
     size_t offset, count_offset;
-    int64_t min, max;  /* integer, duration (ns); both 0: unbounded */
+    int64_t min, max;  /* integer, duration (ns) */
     enum gb_rule rule; /* of these bounds; NONE: K4 */
     int64_t def;       /* integer, duration, boolean, word */
     double num_min, num_max, num_def;

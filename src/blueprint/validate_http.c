@@ -11,8 +11,9 @@ enum { KEY_BYTES_MIN = 16, PORT_MAX = 65535 };
 
 static void check_key(struct gb_check *c, const char *key, const char *value)
 {
-    size_t size = value == NULL ? 0 : strlen(value);
-    if (value == NULL || size >= KEY_BYTES_MIN) return;
+    if (value == NULL) return;
+    size_t size = strlen(value);
+    if (size >= KEY_BYTES_MIN) return;
     gb_check_error(c, GB_RULE_V10, key,
                    "%s has %zu bytes; at least %d are required, make it longer", key, size,
                    KEY_BYTES_MIN);

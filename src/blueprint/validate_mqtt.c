@@ -23,8 +23,10 @@ static bool has_urls(const struct gb_bp_mqtt_session *m)
 static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
 {
     const struct gb_bp_mqtt_session *m = &s->mqtt;
-    char first[GB_MQTT_ENDPOINT_TEXT_MAX] = "";
-    char several[GB_MQTT_ENDPOINT_TEXT_MAX] = "";
+    char first[GB_MQTT_ENDPOINT_TEXT_MAX];
+    char other[GB_MQTT_ENDPOINT_TEXT_MAX];
+    bool any = false;
+    bool several = false;
     for (size_t i = 0; i < m->urls.count; i++) {
         struct gb_mqtt_endpoint endpoint;
         struct gb_err err = gb_mqtt_endpoint_parse(gb_bytes_c(m->urls.items[i]), &endpoint);
@@ -37,8 +39,12 @@ static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
         }
         char text[GB_MQTT_ENDPOINT_TEXT_MAX];
         gb_mqtt_endpoint_print(&endpoint, text);
-        if (first[0] == '\0') memcpy(first, text, sizeof first);
-        if (strcmp(first, text) != 0) memcpy(several, text, sizeof several);
+        if (!any) memcpy(first, text, sizeof first);
+        any = true;
+        if (strcmp(first, text) != 0) {
+            several = true;
+            memcpy(other, text, sizeof other);
+        }
         if (m->tls.enable.value && !gb_mqtt_scheme_is_tls(endpoint.scheme)) {
             gb_check_warning(c, GB_RULE_M2, S "tls.enable",
                              S "tls.enable: true has no effect on \"%.*s\", where the scheme "
@@ -51,11 +57,11 @@ static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
                        S "broker_url or broker_urls is required; add the broker's URL, such as "
                          "tls://broker:8883");
     }
-    if (several[0] != '\0' && gb_session_is_durable(s)) {
+    if (several && gb_session_is_durable(s)) {
         gb_check_error(c, GB_RULE_P6, S "broker_urls",
                        S "broker_urls names \"%.*s\" and \"%.*s\", but a persistent or exclusive "
                          "session lives on one broker; name one endpoint",
-                       GB_SHOWN_MAX, first, GB_SHOWN_MAX, several);
+                       GB_SHOWN_MAX, first, GB_SHOWN_MAX, other);
     }
 }
 

@@ -118,12 +118,6 @@ void gb_validate_sqs_receiver(struct gb_check *c, const struct gb_bp_receiver *r
     gb_validate_credentials_uri(c, r->credentials_uri);
 }
 
-static bool ends_with_fifo(const char *name)
-{
-    size_t size = name == NULL ? 0 : strlen(name);
-    return size >= 5 && strcmp(name + size - 5, ".fifo") == 0;
-}
-
 static bool is_group_id(const char *text)
 {
     for (const char *p = text; *p != '\0'; p++) {
@@ -140,7 +134,7 @@ static void check_fifo(struct gb_check *c, const struct gb_bp_sqs_sender *s)
     bool maybe = s->fifo.broken || (s->message_group_id == NULL && s->node != NULL &&
                                     gb_node_get(s->node, "message_group_id") != NULL);
     const char *name = q->queue_url != NULL ? q->queue_url : q->queue_name;
-    bool suffix = ends_with_fifo(name);
+    bool suffix = gb_blueprint_is_fifo_name(name);
     if (suffix && !asked && !maybe) {
         gb_check_error(c, GB_RULE_Q4,
                        q->queue_url != NULL ? "options.queue_url" : "options.queue_name",

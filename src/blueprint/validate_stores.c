@@ -84,20 +84,13 @@ static void check_distributed(struct gb_check *c, enum gb_bp_role role, const ch
                    key, type);
 }
 
-/* Effective send_timeout and resolved step_down_grace, the largest of the outbox's routes; false
- * when one of them could not be read. */
-static bool largest(const struct gb_blueprint *b, int64_t *send, int64_t *grace)
+/* False when what the rules compare with could not be read. */
+static bool times_are_read(const struct gb_blueprint *b)
 {
-    *send = 0;
-    *grace = 0;
     for (size_t i = 0; i < b->route_count; i++) {
         const struct gb_bp_route *r = &b->routes[i];
         if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
         if (r->policy.send_timeout.broken || r->session.step_down_grace.broken) return false;
-        if (r->policy.send_timeout.ns > *send) *send = r->policy.send_timeout.ns;
-        if (r->session.node == NULL) continue;
-        int64_t own = gb_blueprint_cadence(&r->session, gb_is_clustered(b)).grace_ns;
-        if (own > *grace) *grace = own;
     }
     return true;
 }
@@ -107,9 +100,10 @@ static void check_stale_claim(struct gb_check *c)
 {
     static const char key[] = "stores.outbox.options.stale_claim_duration";
     const struct gb_opt_ns *stale = &c->b->stores[GB_BP_OUTBOX].options.stale_claim_duration;
-    int64_t send;
-    int64_t grace;
-    if (!largest(c->b, &send, &grace)) return;
+    struct gb_outbox_times times = gb_blueprint_outbox_times(c->b);
+    int64_t send = times.send_ns;
+    int64_t grace = times.grace_ns;
+    if (!times_are_read(c->b)) return;
     if (!stale->given || send == 0) return;
     char value[GB_DURATION_TEXT_MAX];
     char limit[GB_DURATION_TEXT_MAX];

@@ -61,16 +61,11 @@ static struct gb_err check_terms(const struct gb_failover_terms *t)
                   t->startup_ns < 0 ? "startup_allowance" : "lease_renew_jitter");
 }
 
-static int64_t floor_ms(int64_t ns)
-{
-    return ns < GB_MS ? GB_MS : ns;
-}
-
 /* ceil(1.25 * poll) */
 static int64_t max_poll(struct ledger *l, int64_t poll_ns)
 {
     int64_t margin = poll_ns / 4 + (poll_ns % 4 != 0 ? 1 : 0);
-    return floor_ms(plus(l, poll_ns, margin, "1.25 x acquire_poll_interval"));
+    return gb_max_i64(GB_MS, plus(l, poll_ns, margin, "1.25 x acquire_poll_interval"));
 }
 
 struct gb_err gb_failover_owner_death(const struct gb_failover_terms *terms,
@@ -80,7 +75,7 @@ struct gb_err gb_failover_owner_death(const struct gb_failover_terms *terms,
     if (gb_failed(err)) return err;
     struct ledger l = {0};
     struct gb_owner_death b = {.max_poll_ns = max_poll(&l, terms->poll_ns)};
-    b.min_poll_ns = floor_ms(terms->poll_ns - terms->poll_ns / 2 / 2);
+    b.min_poll_ns = gb_max_i64(GB_MS, terms->poll_ns - terms->poll_ns / 2 / 2);
     int64_t rounds = terms->ttl_ns / b.min_poll_ns + (terms->ttl_ns % b.min_poll_ns != 0 ? 1 : 0);
     b.calls = plus(&l, 1, rounds, "the count of acquire calls");
     b.polls_ns = times(&l, 2, b.max_poll_ns, "2 x the longest poll");
@@ -103,7 +98,7 @@ struct gb_err gb_failover_broker_path(const struct gb_failover_terms *terms,
     if (!gb_failed(err)) err = check_positive("broker_health_step_down", terms->step_down_ns);
     if (gb_failed(err)) return err;
     struct ledger l = {0};
-    int64_t close_ns = terms->grace_ns < 5 * GB_SEC ? terms->grace_ns : 5 * GB_SEC;
+    int64_t close_ns = gb_min_i64(terms->grace_ns, 5 * GB_SEC);
     struct gb_broker_path b = {
         .tick_ns = plus(&l, terms->renew_ns, terms->jitter_ns / 2, "renew_interval + jitter / 2"),
         .closes_ns = 2 * close_ns,

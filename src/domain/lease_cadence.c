@@ -1,15 +1,5 @@
 #include "domain/lease_cadence.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t written_or(int64_t written, int64_t other)
 {
     return written > 0 ? written : other;
@@ -33,8 +23,8 @@ static int64_t span_of(const struct gb_lease_cadence *c)
 static int64_t derived_renew(const struct gb_lease_cadence *c)
 {
     int64_t attempt = part(c->ttl_ns, 3, 4) / c->fails;
-    int64_t reserve = least(5 * GB_SEC, attempt / 2);
-    return most(GB_MS, part(attempt - reserve, 8, 9));
+    int64_t reserve = gb_min_i64(5 * GB_SEC, attempt / 2);
+    return gb_max_i64(GB_MS, part(attempt - reserve, 8, 9));
 }
 
 /* Spec 06 §4.2. */
@@ -42,13 +32,13 @@ static void clamp(struct gb_lease_cadence *c)
 {
     int64_t limit = part(c->ttl_ns, 9, 10) / c->fails;
     /* A limit below two milliseconds leaves no positive call timeout; it is refused anyway. */
-    c->call_ns = least(c->call_ns, most(GB_MS, limit - GB_MS));
+    c->call_ns = gb_min_i64(c->call_ns, gb_max_i64(GB_MS, limit - GB_MS));
     int64_t room = limit - c->call_ns;
     if (c->renew_ns <= room) {
-        c->jitter_ns = least(c->jitter_ns, 2 * (room - c->renew_ns));
+        c->jitter_ns = gb_min_i64(c->jitter_ns, 2 * (room - c->renew_ns));
     } else {
         c->jitter_ns = 0;
-        c->renew_ns = most(GB_MS, room);
+        c->renew_ns = gb_max_i64(GB_MS, room);
     }
     bool cut = c->renew_ns != c->asked_renew_ns || c->call_ns != c->asked_call_ns;
     c->fit = cut ? GB_CADENCE_CUT : GB_CADENCE_SHED;
@@ -67,7 +57,7 @@ struct gb_lease_cadence gb_lease_cadence(const struct gb_lease_settings *written
     bool derived = !ha && written->renew_ns <= 0;
     c.renew_ns = ha ? 10 * GB_SEC : written_or(written->renew_ns, derived_renew(&c));
     c.jitter_ns = written_or(written->jitter_ns, ha ? GB_SEC : derived ? c.renew_ns / 4 : 0);
-    int64_t call = most(GB_SEC, least(c.renew_ns / 2, 5 * GB_SEC));
+    int64_t call = gb_max_i64(GB_SEC, gb_min_i64(c.renew_ns / 2, 5 * GB_SEC));
     c.call_ns = written_or(written->call_ns, ha ? 3 * GB_SEC : call);
     c.asked_grace_ns = c.grace_ns;
     if (c.grace_ns >= c.ttl_ns) c.grace_ns = c.ttl_ns / 2;
@@ -79,7 +69,7 @@ struct gb_lease_cadence gb_lease_cadence(const struct gb_lease_settings *written
     c.asked_span_ns = c.span_ns;
     if (c.span_ns == GB_CADENCE_NO_SPAN || c.span_ns >= c.ttl_ns) clamp(&c);
 
-    int64_t poll = most(GB_MS, least(least(c.renew_ns, c.ttl_ns / 4), 5 * GB_SEC));
+    int64_t poll = gb_max_i64(GB_MS, gb_min_i64(gb_min_i64(c.renew_ns, c.ttl_ns / 4), 5 * GB_SEC));
     c.poll_ns = written_or(written->poll_ns, poll);
     return c;
 }
