@@ -21,15 +21,16 @@
  *
  * `outcome` says what to believe of a write. UNKNOWN means that it may have been applied although
  * the result is an error: read back, or start the same call once more (a transaction keeps its
- * token; gb_dynamodb_token for one that is written anew). A repeatable conditional write that was
- * applied by an attempt whose answer got lost ends in CONDITION_FAILED with outcome UNKNOWN; with
- * GB_DYNAMODB_RETURN_ON_FAILURE the item that stands there comes along, so that the store sees
- * whether it is its own work. CONDITION_FAILED with NOT_APPLIED was someone else's. */
+ * token, which the service knows for ten minutes; gb_dynamodb_token for one that is written anew).
+ * A repeatable conditional write that was applied by an attempt whose answer got lost ends in
+ * CONDITION_FAILED with outcome UNKNOWN; with GB_DYNAMODB_RETURN_ON_FAILURE the item that stands
+ * there comes along, so that the store sees whether it is its own work. CONDITION_FAILED with
+ * NOT_APPLIED was someone else's. */
 
 enum { GB_DYNAMODB_TOKEN_SIZE = 37 };
 
 enum gb_dynamodb_outcome {
-    GB_DYNAMODB_NOT_APPLIED = 0, /* the service, or nobody, did anything */
+    GB_DYNAMODB_NOT_APPLIED = 0, /* nothing was done */
     GB_DYNAMODB_APPLIED,         /* the result is GB_OK */
     GB_DYNAMODB_OUTCOME_UNKNOWN,
 };
