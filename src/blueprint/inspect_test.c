@@ -102,6 +102,45 @@ static void every_field(void **state)
     free(got);
 }
 
+/* Values from every place that may hold one, each once and in order; nothing that only looks so. */
+static void parameter_paths(void **state)
+{
+    (void)state;
+    static const char document[] =
+        "bridge: {id: b, instance_id: pms://not/here}\n"
+        "stores: {dlq: {type: memory, options: {acknowledge_volatile: true}},\n"
+        "  managed_subscriptions: {type: sqlite, options: {path: /m}}}\n"
+        "sessions:\n"
+        "  - {id: a, transport: mqtt, options: {credentials_uri: 'pms://z', session: {broker_url: "
+        "\"tcp://b\", client_id: a}}}\n"
+        "  - {id: z, transport: mqtt, options: {credentials_uri: pms://z, session: {broker_url: "
+        "\"tcp://c\", client_id: pmsx}}}\n"
+        "receivers:\n"
+        "  - {id: q0, transport: sqs, options: {queue_name: q0, credentials_uri: pms://q0}}\n"
+        "  - {id: q1, transport: sqs, options: {queue_name: q1, credentials_uri: pms://q1}}\n"
+        "  - {id: h, transport: http, options: {api_key: 0a23456789abcdef}}\n"
+        "senders:\n"
+        "  - {id: s0, transport: sqs, options: {queue_name: s0, credentials_uri: pms://s0/x}}\n"
+        "  - {id: s1, transport: sqs, options: {queue_name: s1, credentials_uri: pms://s1/x}}\n"
+        "bindings:\n"
+        "  - {id: b0, sender_id: s0, address: x, options: {queue_name: q, credentials_uri: "
+        "pms://b0}}\n"
+        "  - {id: b1, sender_id: s1, address: x, options: {queue_name: q, credentials_uri: "
+        "pms://b1}}\n";
+    char *got = inspection_of(document);
+    assert_part(got, "\"errors\":[],");
+    assert_part(got, "\"ssm_paths\":[\"/b0\",\"/b1\",\"/q0\",\"/q1\",\"/s0/x\",\"/s1/x\","
+                     "\"/z\"],\"http_receivers\":[{\"id\":\"h\",\"path\":"
+                     "\"/transport/http/receivers/h/messages\"}],");
+    assert_part(got, "\"sqs\":[{\"role\":\"receiver\",\"id\":\"q0\",");
+    assert_part(got, "{\"role\":\"receiver\",\"id\":\"q1\",");
+    assert_part(got, "{\"role\":\"sender\",\"id\":\"s0\",");
+    assert_part(got, "{\"role\":\"sender\",\"id\":\"s1\",");
+    assert_part(got, "\"managed_subscriptions\":{\"type\":\"sqlite\",\"table_name\":null,"
+                     "\"paths\":[\"/m\"]}}");
+    free(got);
+}
+
 /* The rest would be guesses (decision 0132). */
 static void a_document_with_errors(void **state)
 {
@@ -130,9 +169,8 @@ static void many_findings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cluster),
-        cmocka_unit_test(every_field),
-        cmocka_unit_test(a_document_with_errors),
+        cmocka_unit_test(the_cluster),     cmocka_unit_test(every_field),
+        cmocka_unit_test(parameter_paths), cmocka_unit_test(a_document_with_errors),
         cmocka_unit_test(many_findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
