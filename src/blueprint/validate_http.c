@@ -61,55 +61,60 @@ static void check_tls(struct gb_check *c, const struct gb_bp_http *h)
                    cert ? "tls_cert_file" : "tls_key_file", GB_SHOWN_MAX, file);
 }
 
-static const char *forward_token(const struct gb_blueprint *b)
+/* H2. */
+static void check_token(struct gb_check *c, const char *api_key)
 {
-    return b->bridge.cluster.forwarder.forward_token;
-}
-
-/* H2, for every receiver and sender of transport http. */
-static void check_token(struct gb_check *c, const char *section, size_t index, const char *id,
-                        const struct gb_node *node, const char *api_key)
-{
-    const char *token = forward_token(c->b);
+    const char *token = c->b->bridge.cluster.forwarder.forward_token;
     if (api_key == NULL || token == NULL || strcmp(api_key, token) != 0) return;
-    gb_check_enter(c, section, index, id, node);
     gb_check_error(c, GB_RULE_H2, "options.api_key",
                    "options.api_key equals bridge.cluster.forwarder.forward_token; a client with "
                    "the key could pose as a peer, make one of them differ");
 }
 
 /* H1: the second user of a path is refused. */
-static void check_path(struct gb_check *c, struct gb_map *seen, const char *path)
+static void take_path(struct gb_check *c, struct gb_map *seen, const char *path, const char *key)
 {
-    if (path == NULL) return;
-    struct gb_bytes key = gb_bytes_c(path);
-    if (gb_map_has(seen, key)) {
-        gb_check_error(c, GB_RULE_H1, "options.path",
-                       "options.path \"%.*s\" is also that of another endpoint; give each its own",
+    struct gb_bytes text = gb_bytes_c(path);
+    if (gb_map_has(seen, text)) {
+        gb_check_error(c, GB_RULE_H1, key,
+                       "%s \"%.*s\" is also that of another endpoint; give each its own", key,
                        GB_SHOWN_MAX, path);
-    } else if (gb_failed(gb_map_put(seen, key, c))) {
+    } else if (gb_failed(gb_map_put(seen, text, c))) {
         c->findings->failed = true;
     }
 }
 
+static void check_paths(struct gb_check *c, struct gb_map *seen, const char *section,
+                        const char *id, const char *path)
+{
+    char own[GB_BLUEPRINT_ID_MAX + 64];
+    bool receiver = section[0] == 'r';
+    if (path != NULL) take_path(c, seen, path, "options.path");
+    if (id == NULL || (path != NULL && !receiver)) return;
+    /* The default path of a receiver stays mounted for forwarded requests. */
+    (void)snprintf(own, sizeof own, "/transport/http/%s/%s/%s", section, id,
+                   receiver ? "messages" : "events");
+    if (path == NULL || strcmp(path, own) != 0) take_path(c, seen, own, "path");
+}
+
 static void check_endpoints(struct gb_check *c)
 {
-    struct gb_map receivers = {0}; /* POST and GET may share a path */
-    struct gb_map senders = {0};
+    struct gb_map paths = {0};
     for (size_t i = 0; i < c->b->receiver_count; i++) {
         const struct gb_bp_receiver *r = &c->b->receivers[i];
-        check_token(c, "receivers", i, r->id, r->node, r->http.api_key);
+        if (r->transport.value != GB_BP_HTTP) continue;
         gb_check_enter(c, "receivers", i, r->id, r->node);
-        check_path(c, &receivers, r->http.path);
+        check_token(c, r->http.api_key);
+        check_paths(c, &paths, "receivers", r->id, r->http.path);
     }
     for (size_t i = 0; i < c->b->sender_count; i++) {
         const struct gb_bp_sender *s = &c->b->senders[i];
-        check_token(c, "senders", i, s->id, s->node, s->http.api_key);
+        if (s->transport.value != GB_BP_HTTP) continue;
         gb_check_enter(c, "senders", i, s->id, s->node);
-        check_path(c, &senders, s->http.path);
+        check_token(c, s->http.api_key);
+        check_paths(c, &paths, "senders", s->id, s->http.path);
     }
-    gb_map_deinit(&receivers);
-    gb_map_deinit(&senders);
+    gb_map_deinit(&paths);
 }
 
 void gb_validate_http_endpoint(struct gb_check *c, const char *path, const char *api_key,
