@@ -194,10 +194,11 @@ static void decode_word(struct gb_decode *d, const struct gb_field *f, const str
     gb_str_deinit(&list);
 }
 
+/* A comma or the end of the text stands at `end`. */
 static struct gb_bytes trim(const char *start, const char *end)
 {
-    while (start < end && (*start == ' ' || *start == '\t')) start++;
-    while (end > start && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    start += strspn(start, " \t");
+    while (end > start && strchr(" \t", end[-1]) != NULL) end--;
     return gb_bytes(start, (size_t)(end - start));
 }
 

@@ -25,6 +25,31 @@ static const struct edge_row bridge_rows[] = {
 
 #define ENDPOINT(url) "bridge: {cluster: {endpoints: {a: http://a, http: \"" url "\"}}}"
 
+static const struct edge_row value_rows[] = {
+    {"duration that is a digit", "bridge: {drain_timeout: \"5\"}", GB_RULE_K6, "drain_timeout",
+     true},
+    {"duration that is empty", "bridge: {drain_timeout: \"\"}", GB_RULE_K6, "drain_timeout", false},
+    {"word that is a list", "bridge: {log_level: [info]}", GB_RULE_K5, "a list", true},
+    {"word that is a map", "bridge: {log_level: {a: 1}}", GB_RULE_K5, "a map", true},
+    {"word that is wrong", "bridge: {log_level: 1}", GB_RULE_K5, "\"1\"", true},
+    {"list that is empty", "http: {cors_origins: \"\"}", GB_RULE_K3, "cors_origins", false},
+    {"list of one", "http: {cors_origins: \"a\"}", GB_RULE_K3, "cors_origins", false},
+    {"blanks around", "http: {cors_origins: \" \\t* \\t\"}", GB_RULE_V10, "cors_origins", true},
+    {"blanks between", "http: {cors_origins: \"a ,\\t*\"}", GB_RULE_V10, "cors_origins", true},
+    {"blank entry", "http: {cors_origins: \"a, \\t,b\"}", GB_RULE_K3, "cors_origins", true},
+    {"blank last entry", "http: {cors_origins: \"a, \\t\"}", GB_RULE_K3, "cors_origins", true},
+    {"least of an integer",
+     "sessions: [{id: s, transport: mqtt, options: {session: {keep_alive: "
+     "0}}}]",
+     GB_RULE_K4, "keep_alive", false},
+    {"below", "sessions: [{id: s, transport: mqtt, options: {session: {keep_alive: -1}}}]",
+     GB_RULE_K4, "raise it", true},
+    {"most", "sessions: [{id: s, transport: mqtt, options: {session: {keep_alive: 65535}}}]",
+     GB_RULE_K4, "keep_alive", false},
+    {"above", "sessions: [{id: s, transport: mqtt, options: {session: {keep_alive: 65536}}}]",
+     GB_RULE_K4, "lower it", true},
+};
+
 static const struct edge_row endpoint_rows[] = {
     {"one letter", ENDPOINT("http://a"), GB_RULE_C5, "endpoints.http", false},
     {"one letter, TLS", ENDPOINT("https://a"), GB_RULE_C5, "endpoints.http", false},
@@ -208,6 +233,7 @@ static void the_bridge(void **state)
     (void)state;
     EDGES(bridge_rows);
     EDGES(endpoint_rows);
+    EDGES(value_rows);
 }
 
 static void endpoints_of_messages(void **state)

@@ -5,18 +5,22 @@ struct ledger {
     const char *overflow;
 };
 
+static int64_t outgrown(struct ledger *l, const char *term)
+{
+    if (l->overflow == NULL) l->overflow = term;
+    return INT64_MAX;
+}
+
 static int64_t plus(struct ledger *l, int64_t a, int64_t b, const char *term)
 {
-    int64_t sum = 0;
-    if (!gb_add_i64(a, b, &sum) && l->overflow == NULL) l->overflow = term;
-    return sum;
+    int64_t sum;
+    return gb_add_i64(a, b, &sum) ? sum : outgrown(l, term);
 }
 
 static int64_t times(struct ledger *l, int64_t count, int64_t value, const char *term)
 {
-    int64_t product = 0;
-    if (!gb_mul_i64(count, value, &product) && l->overflow == NULL) l->overflow = term;
-    return product;
+    int64_t product;
+    return gb_mul_i64(count, value, &product) ? product : outgrown(l, term);
 }
 
 static struct gb_err check_ledger(const struct ledger *l)

@@ -13,8 +13,8 @@ static int64_t part(int64_t value, int64_t num, int64_t den)
 
 static int64_t span_of(const struct gb_lease_cadence *c)
 {
-    int64_t attempt = 0;
-    int64_t span = 0;
+    int64_t attempt;
+    int64_t span;
     bool ok = gb_add_i64(c->renew_ns, c->jitter_ns / 2, &attempt) &&
               gb_add_i64(attempt, c->call_ns, &attempt) && gb_mul_i64(attempt, c->fails, &span);
     return ok ? span : GB_CADENCE_NO_SPAN;
