@@ -120,8 +120,8 @@ static void write_blocks(struct walk *k, const struct gb_field *f, const struct 
     size_t base = k->count;
     for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
         const struct gb_node *id = gb_node_get(n, "id");
-        bool named = (f->flags & GB_FIELD_SECTION) != 0 && id != NULL;
-        push(k, (struct entry){named ? id->text : "", k->count - base, n, f});
+        /* Only entries of sections have an id; the order of others counts. */
+        push(k, (struct entry){id == NULL ? "" : id->text, k->count - base, n, f});
     }
     sort_from(k, base);
     gb_json_w_array(&k->to.json);
@@ -186,7 +186,7 @@ static void write_untyped_map(struct walk *k, const struct gb_node *node)
 {
     size_t base = k->count;
     for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
-        push(k, (struct entry){n->key, 0, n, NULL});
+        push(k, (struct entry){.key = n->key, .node = n});
     }
     sort_from(k, base);
     gb_json_w_object(&k->to.json);
@@ -203,7 +203,7 @@ static void write_text_map(struct walk *k, const struct gb_node *node)
 {
     size_t base = k->count;
     for (const struct gb_node *n = node->first; n != NULL; n = n->next) {
-        push(k, (struct entry){n->key, 0, n, NULL});
+        push(k, (struct entry){.key = n->key, .node = n});
     }
     sort_from(k, base);
     gb_json_w_object(&k->to.json);
@@ -286,7 +286,8 @@ static void push_filled(struct walk *k, const struct gb_block *block, const stru
         const struct gb_field *f = &block->fields[i];
         if ((f->flags & GB_FIELD_FILLED) == 0) continue;
         const struct gb_node *written = gb_node_get(node, f->key);
-        if (written == NULL || is_absent(f, written)) push(k, (struct entry){f->key, 0, NULL, f});
+        if (written == NULL || is_absent(f, written))
+            push(k, (struct entry){.key = f->key, .field = f});
     }
 }
 
@@ -384,7 +385,7 @@ struct gb_err gb_normal_section_digest(const struct gb_blueprint *b, const char 
     hashing_begin(&h);
     gb_json_w_object(&h.walk.to.json);
     if (node != NULL && !is_absent(f, node))
-        write_member(&h.walk, &(struct entry){f->key, 0, node, f}, model(b));
+        write_member(&h.walk, &(struct entry){.key = f->key, .node = node, .field = f}, model(b));
     gb_json_w_object_end(&h.walk.to.json);
     return hashing_end(&h, out);
 }

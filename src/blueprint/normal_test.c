@@ -122,6 +122,11 @@ static const struct part_row {
     {"null in a map of texts is the empty text",
      "telemetry: {metrics: {default_tags: {b: ~, a: x}}}\n",
      "{\"telemetry\":{\"metrics\":{\"default_tags\":{\"a\":\"x\",\"b\":\"\"}}}}"},
+    {"null in place of a default, options or a table",
+     "processors: {p: {type: transform, config: {mappings: [{defaultValue: ~}]}}, q: {config: ~}}\n"
+     "senders: [{id: s, transport: sqs, options: ~}]\nstores: {dlq: ~}\nhttp: ~\n",
+     "{\"processors\":{\"p\":{\"config\":{\"mappings\":[{}]},\"type\":\"transform\"},\"q\":{}},"
+     "\"senders\":[{\"id\":\"s\",\"transport\":\"sqs\"}]}"},
     {"escapes",
      "bridge: {id: \"a\\\"\\\\\\n\\u0001\\u00e9\", drain_timeout: 1s, shutdown_timeout: "
      "1s}\n",
