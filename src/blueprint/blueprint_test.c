@@ -75,8 +75,6 @@ static void all_findings_come_in_one_pass(void **state)
         "\"shutdown_timeout\"? [K1]\n"
         "doc:1:42: error: bridge.log_level \"verbose\" is invalid; must be one of: debug, info, "
         "warn, warning, error [K5]\n"
-        "doc:2:17: warning: sessions[0] (a): id \"a\": no route uses this session; it is not "
-        "built, remove it or name it in a receiver or sender of a route [W5]\n"
         "doc:2:31: error: sessions[0] (a): transport \"kafka\" is invalid; must be one of: mqtt, "
         "mqtt.paho [K5]\n"
         "doc:2:39: error: sessions[1]: id is required; add it [K2]\n"

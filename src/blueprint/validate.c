@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
+#include "blueprint/decode.h"
 
 void gb_check_enter(struct gb_check *c, const char *section, size_t index, const char *id,
                     const struct gb_node *entry)
@@ -74,10 +75,27 @@ void gb_check_id(struct gb_check *c, struct gb_map *seen, const char *id)
     }
 }
 
-void gb_check_missing(struct gb_check *c, const char *key, const char *id, const char *section)
+/* An entry that could not be read may be the one that is looked for. */
+static bool section_is_unread(struct gb_check *c, const char *section)
 {
     const struct gb_node *all = gb_node_get(c->b->node, section);
-    if (all != NULL && all->kind != GB_NODE_LIST && all->kind != GB_NODE_NULL) return;
+    if (all == NULL || all->kind == GB_NODE_NULL) return false;
+    if (all->kind != GB_NODE_LIST || all->count > GB_DECODE_LIST_MAX) return true;
+    if (gb_findings_skip(c->findings, GB_FINDING_ERROR)) return true; /* no more walks */
+    for (const struct gb_node *n = all->first; n != NULL; n = n->next) {
+        const struct gb_node *id = gb_node_get(n, "id");
+        if (n->kind != GB_NODE_MAP) return true;
+        if (id == NULL || id->kind == GB_NODE_NULL) continue;
+        bool text = id->kind == GB_NODE_STRING ||
+                    (id->kind == GB_NODE_PLAIN && !gb_node_looks_like_number(id->text));
+        if (!text) return true;
+    }
+    return false;
+}
+
+void gb_check_missing(struct gb_check *c, const char *key, const char *id, const char *section)
+{
+    if (c->unread && section_is_unread(c, section)) return;
     gb_check_error(c, GB_RULE_V5, key,
                    "%s \"%.*s\" not found in %s; add it there or correct the id", key, GB_SHOWN_MAX,
                    id, section);
@@ -115,6 +133,7 @@ void gb_validate_credentials_uri(struct gb_check *c, const char *uri)
 
 void gb_validate(struct gb_check *c)
 {
+    c->unread = c->findings->error_count > 0;
     gb_check_leave(c);
     gb_validate_bridge(c);
     gb_validate_stores(c);

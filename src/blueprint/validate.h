@@ -20,6 +20,9 @@ struct gb_check {
     char path[GB_CHECK_PATH_MAX]; /* of the entry; "" outside */
     const char *id;
     const struct gb_node *entry; /* keys are looked up below it */
+    /* The decoder has refused something. Rules on what the whole document lacks then stay silent:
+     * what they miss may be the very part that could not be read. */
+    bool unread;
 };
 
 void gb_check_enter(struct gb_check *c, const char *section, size_t index, const char *id,

@@ -27,7 +27,8 @@ static void check_receiver(struct gb_check *c, const struct gb_bp_receiver *r)
                        i, GB_SHOWN_MAX, t->topic);
     }
     const struct gb_opt_word *suffix = &s->mqtt.client_id_suffix;
-    if (!shared || suffix->broken) return;
+    if (!shared || suffix->broken || !gb_check_readable(s->raw)) return;
+    if (!gb_check_readable(s->mqtt.node)) return;
     if (suffix->value != GB_BP_SUFFIX_NONE) return; /* nonce of a persistent one: M4 */
     bool ephemeral = s->session_mode.value == GB_BP_EPHEMERAL;
     gb_check_error(

@@ -362,7 +362,7 @@ static void check_objective(struct gb_check *c, const struct gb_bp_session *s)
 static void check_owner(struct gb_check *c, const struct gb_bp_session *s)
 {
     bool exclusive = s->session_mode.value == GB_BP_EXCLUSIVE;
-    if (!exclusive || !s->in_use || gb_blueprint_is_lease_managed(c->b, s)) return;
+    if (!exclusive || !s->in_use || c->unread || gb_blueprint_is_lease_managed(c->b, s)) return;
     enter_session(c, s);
     gb_check_error(c, GB_RULE_P5, "session_mode",
                    "session_mode: exclusive needs a lease, which nothing asks for; name session "

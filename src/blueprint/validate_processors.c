@@ -58,7 +58,7 @@ static void check_one(struct gb_check *c, const struct gb_bp_processor *p, bool 
                        "processors: name \"%.*s\" must match [A-Za-z0-9._-]{1,64}; rename it",
                        GB_SHOWN_MAX, p->name);
     }
-    if (!listed) {
+    if (!listed && !c->unread) {
         gb_check_warning(&at, GB_RULE_W5, "",
                          "processors.%.*s is listed by no route; list it or remove it",
                          GB_SHOWN_MAX, p->name);

@@ -21,8 +21,6 @@ static void check_stores(struct gb_check *c, const struct gb_bp_session *s)
 void gb_validate_sessions(struct gb_check *c)
 {
     struct gb_map seen = {0};
-    const struct gb_node *routes = gb_node_get(c->b->node, "routes");
-    bool routes_readable = routes == NULL || routes->kind == GB_NODE_LIST;
     for (size_t i = 0; i < c->b->session_count; i++) {
         const struct gb_bp_session *s = &c->b->sessions[i];
         if (!gb_check_readable(s->node)) continue;
@@ -31,7 +29,7 @@ void gb_validate_sessions(struct gb_check *c)
         check_stores(c, s);
         if (s->transport.value == GB_BP_MQTT) gb_validate_mqtt_session(c, s);
         gb_validate_credentials_uri(c, s->credentials_uri);
-        if (!s->in_use && s->id != NULL && routes_readable) {
+        if (!s->in_use && s->id != NULL && !c->unread) {
             gb_check_warning(
                 c, GB_RULE_W5, "id",
                 "id \"%.*s\": no route uses this session; it is not built, remove it or "

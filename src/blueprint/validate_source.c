@@ -33,7 +33,8 @@ static void check_memory(struct gb_check *c, const struct gb_bp_route *r,
 static bool has_qos(const struct gb_bp_receiver *receiver, bool zero)
 {
     for (size_t i = 0; i < receiver->topic_count; i++) {
-        if (receiver->topics[i].qos.broken) continue;
+        if (receiver->topics[i].qos.broken || !gb_check_readable(receiver->topics[i].node))
+            continue;
         if ((receiver->topics[i].qos.value == 0) == zero) return true;
     }
     return false;

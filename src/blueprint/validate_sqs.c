@@ -84,6 +84,7 @@ static void check_queue_options(struct gb_check *c, const struct gb_node *option
                                 const struct gb_bp_sqs_queue *q)
 {
     struct gb_check at = *c;
+    if (!gb_check_readable(options)) return;
     if (options != NULL) at.entry = options;
     check_queue(&at, q);
     check_tags(c, &q->queue_tags);

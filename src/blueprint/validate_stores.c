@@ -91,6 +91,7 @@ static bool times_are_read(const struct gb_blueprint *b)
         const struct gb_bp_route *r = &b->routes[i];
         if (r->delivery_mode.value != GB_SHARED_OUTBOX) continue;
         if (r->policy.send_timeout.broken || r->session.step_down_grace.broken) return false;
+        if (!gb_check_readable(r->policy.node) || !gb_check_readable(r->session.node)) return false;
     }
     return true;
 }
@@ -119,7 +120,8 @@ static void check_stale_claim(struct gb_check *c)
     }
     int64_t batch = gb_add_sat_i64(send, c->b->bridge.max_drain_timeout.ns);
     gb_duration_print(batch, limit);
-    if (stale->ns <= batch && !c->b->bridge.max_drain_timeout.broken) {
+    if (stale->ns <= batch && !c->b->bridge.max_drain_timeout.broken &&
+        gb_check_readable(c->b->bridge.node)) {
         gb_check_warning(c, GB_RULE_V32, key,
                          "%s %s is not greater than send_timeout + bridge.max_drain_timeout, %s; "
                          "leave it out to have it derived",
@@ -142,7 +144,8 @@ void gb_validate_stores(struct gb_check *c)
         enum gb_bp_role role = (enum gb_bp_role)i;
         const struct gb_bp_store *s = &c->b->stores[i];
         if (s->node == NULL || !s->type.given || s->type.broken) continue;
-        if (s->type.value == GB_BP_MEMORY) check_memory(c, role, s);
+        bool readable = gb_check_readable(s->raw);
+        if (s->type.value == GB_BP_MEMORY && readable) check_memory(c, role, s);
         if (s->type.value == GB_BP_SQLITE) check_path(c, role, s->options.path);
         if (s->type.value != GB_BP_DYNAMODB && gb_is_clustered(c->b)) {
             check_distributed(c, role, s->type.value == GB_BP_MEMORY ? "memory" : "sqlite");
