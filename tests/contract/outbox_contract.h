@@ -11,9 +11,11 @@
  * Errors: none; what goes wrong fails the test. */
 struct outbox_backend {
     const char *name;
-    bool durable;     /* reopen keeps everything */
-    int64_t stale_ms; /* same-version reclaim, inclusive; 0: never */
-    size_t full_at;   /* set_up_small: that many records, or calls that wait, are the limit */
+    bool durable;       /* reopen keeps everything */
+    int64_t stale_ms;   /* same-version reclaim, inclusive; 0: never */
+    size_t full_at;     /* set_up_small: that many records, or calls that wait, are the limit */
+    bool ids_unchecked; /* a record id of another message is not noticed */
+    size_t model_steps; /* 0: as many as a local store can do */
     void (*set_up)(struct outbox_backend *b);       /* fresh, empty store */
     void (*set_up_small)(struct outbox_backend *b); /* with the limit above */
     void (*reopen)(struct outbox_backend *b);

@@ -1,0 +1,200 @@
+#include <stdlib.h>
+
+#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+
+/* A claim: fence, candidates, then the transitions in fenced transactions. */
+
+enum { CLAIM_MAX = 1000 }; /* a longer wish gets a short batch, which is legal */
+
+struct claim {
+    struct gb_dbox_task task;
+    struct gb_outbox_claim *q;
+    struct gb_dbox_request request;
+    struct gb_dbox_fence fence;
+    struct gb_dbox_select select;
+    struct gb_dbox_fenced fenced;
+    int64_t now_ms;  /* claimed_at */
+    uint64_t number; /* of this claim in its partition */
+    bool alone;      /* none ran when it began */
+};
+
+static struct claim *claim_of(struct gb_dbox_task *t)
+{
+    return GB_CONTAINER_OF(t, struct claim, task);
+}
+
+static struct gb_dbox_candidate *candidate_of(const struct gb_dbox_target *target)
+{
+    return GB_CONTAINER_OF(target, struct gb_dbox_candidate, target);
+}
+
+/* --- transitions --- */
+
+/* `replay_count` as it was seen: what an index that lags shows is not taken for the record. */
+static void write_claim(struct gb_dbox_task *t, struct gb_dbox_target *target,
+                        struct gb_dynamodb_call *call)
+{
+    static const struct gb_dynamodb_name names[] = {{"#status", "status"}};
+    const struct claim *c = claim_of(t);
+    gb_dynamodb_text(call, GB_DYNAMODB_UPDATE,
+                     "SET #status = :claimed, claimed_by = :owner, claim_version = :version, "
+                     "claimed_at = :now, replay_count = replay_count + :one, first_attempted_at = "
+                     "if_not_exists(first_attempted_at, :now)");
+    gb_dynamodb_text(call, GB_DYNAMODB_CONDITION,
+                     "replay_count = :replays AND (#status = :pending OR (#status = :claimed AND "
+                     "(claim_version < :version OR claimed_at < :cutoff)))");
+    gb_dynamodb_names(call, names, 1);
+    gb_dynamodb_object(call, GB_DYNAMODB_VALUES);
+    gb_dynamodb_w_s_c(&call->w, ":pending", "pending");
+    gb_dynamodb_w_s_c(&call->w, ":claimed", "claimed");
+    gb_dynamodb_w_s(&call->w, ":owner", c->q->token.owner);
+    gb_dynamodb_w_u64(&call->w, ":version", c->q->token.version);
+    gb_dynamodb_w_i64(&call->w, ":now", c->now_ms);
+    gb_dynamodb_w_i64(&call->w, ":cutoff", c->select.cutoff_ms);
+    gb_dynamodb_w_u64(&call->w, ":one", 1);
+    gb_dynamodb_w_u64(&call->w, ":replays", candidate_of(target)->row.record.replay_count);
+    gb_dynamodb_object_end(call);
+}
+
+/* Another claim of the same owner in the same millisecond leaves the same row, so only one that ran
+ * alone may believe it. */
+static bool is_own(struct gb_dbox_task *t, const struct gb_dbox_target *target,
+                   const struct gb_dbox_row *row)
+{
+    const struct claim *c = claim_of(t);
+    return c->alone && t->partition->claims == c->number && row->status == GB_OUTBOX_CLAIMED &&
+           gb_bytes_equal(row->claimed_by, c->q->token.owner) &&
+           row->record.claim_version == c->q->token.version && row->claimed_at_ms == c->now_ms &&
+           row->record.replay_count == candidate_of(target)->row.record.replay_count + 1;
+}
+
+/* --- steps --- */
+
+static void on_claimed(struct gb_dbox_task *t)
+{
+    gb_dbox_end(t, gb_ok());
+}
+
+static void on_selected(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    if (c->select.count == 0) {
+        gb_dbox_end(t, c->select.corrupt);
+        return;
+    }
+    c->fenced.targets = calloc(c->select.count, sizeof(void *));
+    if (c->fenced.targets == NULL) {
+        gb_dbox_end(t, gb_err_no_memory("a claim"));
+        return;
+    }
+    for (size_t i = 0; i < c->select.count; i++) c->fenced.targets[i] = &c->select.found[i]->target;
+    c->fenced.count = c->select.count;
+    gb_dbox_fenced_run(t, &c->fenced);
+}
+
+static void on_accepted(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    if (c->q->limit == 0) {
+        gb_dbox_end(t, gb_ok());
+        return;
+    }
+    gb_dbox_select_run(t, &c->select);
+}
+
+/* --- the end --- */
+
+static struct gb_err add_claimed(const struct claim *c, const struct gb_dbox_candidate *candidate,
+                                 struct gb_outbox_batch *batch)
+{
+    struct gb_outbox_record r = candidate->row.record;
+    r.claim_version = c->q->token.version;
+    if (r.replay_count < UINT32_MAX) r.replay_count++;
+    if (r.first_attempted_at_ms == 0) r.first_attempted_at_ms = c->now_ms;
+    r.envelope = gb_envelope_ref(r.envelope);
+    struct gb_err err = gb_outbox_batch_add(batch, &r);
+    if (gb_failed(err)) {
+        gb_envelope_unref(r.envelope);
+        return err;
+    }
+    gb_dbox_ids_put(c->task.s, r.id, c->task.partition->key, candidate->row.sort_key);
+    return err;
+}
+
+static struct gb_err make_batch(struct claim *c, size_t claimed)
+{
+    struct gb_outbox_batch *batch = NULL;
+    struct gb_err err = gb_outbox_batch_new(claimed, &batch);
+    for (size_t i = 0; i < c->select.count && !gb_failed(err); i++) {
+        if (c->select.found[i]->target.state != GB_DBOX_DONE) continue;
+        err = add_claimed(c, c->select.found[i], batch);
+    }
+    if (batch != NULL && batch->count > 0) {
+        c->q->batch = batch; /* cut short by lack of memory: what is left out goes stale */
+        return gb_ok();
+    }
+    gb_outbox_batch_free(batch);
+    return err;
+}
+
+/* A failure after some were claimed makes a short batch, but an old token never has any. */
+static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
+{
+    struct claim *c = claim_of(t);
+    size_t claimed = 0;
+    for (size_t i = 0; i < c->fenced.count; i++)
+        claimed += c->fenced.targets[i]->state == GB_DBOX_DONE;
+    if (claimed == 0 || verdict.code == GB_STALE_FENCING_TOKEN || verdict.code == GB_CANCELLED)
+        return verdict;
+    if (gb_failed(verdict)) {
+        struct gb_metric *m = gb_dbox_counter(t->s, t->partition, "DynamoDBOutboxClaimTruncated");
+        if (m != NULL) gb_metric_add(m, 1);
+    }
+    return make_batch(c, claimed);
+}
+
+static void claim_free(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    if (t->partition != NULL) t->partition->claims_running--;
+    gb_dbox_fence_deinit(&c->fence);
+    gb_dbox_select_deinit(&c->select);
+    gb_dbox_fenced_deinit(&c->fenced);
+    free(c->fenced.targets);
+    gb_dynamodb_call_deinit(&c->request.call);
+    free(c);
+}
+
+static const struct gb_dbox_task_ops claim_ops = {.finish = finish, .free = claim_free};
+
+void gb_dbox_claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *done, void *arg)
+{
+    struct gb_dbox *s = gb_dbox_of(o);
+    q->batch = NULL;
+    struct claim *c = gb_dbox_task_new(s, sizeof *c, &claim_ops, &q->op, done, arg);
+    if (c == NULL) return;
+    c->q = q;
+    if (!gb_token_valid(&q->token)) {
+        gb_dbox_end(&c->task, gb_dbox_stale(&q->token, "owner or version is empty"));
+        return;
+    }
+    if (!gb_dbox_hold(&c->task, q->partition)) return;
+    c->now_ms = gb_dbox_now_ms(s);
+    c->alone = c->task.partition->claims_running++ == 0;
+    c->number = ++c->task.partition->claims;
+    c->fence = (struct gb_dbox_fence){.request = &c->request,
+                                      .token = &q->token,
+                                      .accepted = on_accepted,
+                                      .always = q->limit == 0};
+    c->select = (struct gb_dbox_select){.request = &c->request,
+                                        .token = &q->token,
+                                        .limit = q->limit < CLAIM_MAX ? q->limit : CLAIM_MAX,
+                                        .cutoff_ms = s->stale_ms > 0 ? c->now_ms - s->stale_ms : 0,
+                                        .done = on_selected};
+    c->fenced = (struct gb_dbox_fenced){.request = &c->request,
+                                        .token = &q->token,
+                                        .write = write_claim,
+                                        .is_own = is_own,
+                                        .done = on_claimed};
+    gb_dbox_fence(&c->task, &c->fence);
+}

@@ -1,0 +1,255 @@
+#include <stdlib.h>
+
+#include "adapters/dynamodb/dynamodb_outbox_put.h"
+
+/* Persist: one conditional put for each record, many at a time (spec 05 §9.5). */
+
+struct persist {
+    struct gb_dbox_task task;
+    struct gb_outbox_persist *q;
+    size_t left, stored;
+    struct gb_str scratch;
+    struct gb_dbox_job jobs[];
+};
+
+/* Where puts are written and sent; their buffers stay. */
+struct slot {
+    struct gb_dbox_request request;
+    struct gb_str scratch;
+    struct gb_err failure; /* why a put is read back */
+    struct gb_dbox *s;
+    size_t index;
+};
+
+static struct persist *persist_of(struct gb_dbox_task *t)
+{
+    return GB_CONTAINER_OF(t, struct persist, task);
+}
+
+static struct slot *slot_of(struct gb_dbox_request *r)
+{
+    return GB_CONTAINER_OF(r, struct slot, request);
+}
+
+/* --- a put's end --- */
+
+/* Frees the slot; the task may have ended, but it is there while the request counts. */
+static void put_done(struct slot *slot, bool stored, struct gb_err err)
+{
+    struct gb_dbox *s = slot->s;
+    struct gb_dbox_job *job = s->puts[slot->index].job;
+    struct persist *p = persist_of(job->task);
+    s->puts[slot->index].job = NULL;
+    gb_dbox_job_leave(s, job);
+    p->stored += stored;
+    p->left--;
+    if (gb_failed(err)) {
+        gb_dbox_end(&p->task, err);
+    } else if (p->left == 0) {
+        gb_dbox_end(&p->task, gb_ok());
+    }
+    gb_dbox_puts_dispatch(s);
+}
+
+/* What stands under the sort key: the same message, perhaps by this very put, or another one, which
+ * must not be lost by it (spec 05 §9.5). */
+static void judge(struct slot *slot, struct gb_bytes item, bool maybe_own)
+{
+    const struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    const struct gb_dynamodb_source from = {slot->s->table, "PutItem"};
+    struct gb_bytes envelope_id = {0};
+    struct gb_bytes binding_id = {0};
+    struct gb_bytes record_id = {0};
+    struct gb_dynamodb_field fields[] = {
+        {"envelope_id", GB_DYNAMODB_FIELD_S, false, &envelope_id, false},
+        {"binding_id", GB_DYNAMODB_FIELD_S, false, &binding_id, false},
+        {"record_id", GB_DYNAMODB_FIELD_S, false, &record_id, false},
+    };
+    gb_str_clear(&slot->scratch);
+    struct gb_err err = gb_ok();
+    if (item.size > 0) err = gb_dynamodb_item_read(&from, item, &slot->scratch, fields, 3);
+    if (gb_failed(err)) {
+        err.code = GB_UNAVAILABLE;
+        err.class_ = gb_code_class(GB_UNAVAILABLE);
+    } else if (item.size == 0 && gb_failed(slot->failure)) {
+        err = slot->failure;
+    } else if (!gb_bytes_equal(envelope_id, job->record.envelope->id) ||
+               !gb_bytes_equal(binding_id, job->record.binding_id)) {
+        err = gb_err(GB_UNAVAILABLE,
+                     "table \"%s\": the outbox key of a record is taken by another one",
+                     slot->s->table);
+    }
+    bool own = maybe_own && gb_bytes_equal(record_id, job->record.id);
+    put_done(slot, !gb_failed(err) && own, err);
+}
+
+static void on_read_back(struct gb_dbox_request *r)
+{
+    struct slot *slot = slot_of(r);
+    if (!gb_failed(r->call.op.result)) {
+        judge(slot, r->call.answer.item, true);
+    } else {
+        put_done(slot, false, gb_failed(slot->failure) ? slot->failure : r->call.op.result);
+    }
+}
+
+static void read_back(struct slot *slot)
+{
+    const struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    struct gb_dynamodb_call *call = &slot->request.call;
+    gb_str_clear(&slot->scratch);
+    gb_dbox_sort_key(&slot->scratch, job->record.envelope->id, job->record.binding_id);
+    gb_dynamodb_begin(call, GB_DYNAMODB_GET_ITEM, slot->s->table);
+    gb_dynamodb_object(call, GB_DYNAMODB_KEY);
+    gb_dbox_write_key(&call->w, job->partition->key, gb_str_bytes(&slot->scratch));
+    gb_dynamodb_object_end(call);
+    gb_dynamodb_text(call, GB_DYNAMODB_PROJECTION, "envelope_id, binding_id, record_id");
+    gb_dynamodb_flag(call, GB_DYNAMODB_CONSISTENT_READ);
+    if (slot->scratch.failed) call->aws.body.failed = true;
+    gb_dbox_send(job->task, &slot->request, on_read_back);
+}
+
+static void on_put(struct gb_dbox_request *r)
+{
+    struct slot *slot = slot_of(r);
+    const struct gb_dynamodb_call *call = &r->call;
+    bool unknown = call->outcome == GB_DYNAMODB_OUTCOME_UNKNOWN;
+    bool exists = call->error == GB_DYNAMODB_CONDITION_FAILED;
+    slot->failure = exists ? gb_ok() : call->op.result;
+    if (!gb_failed(call->op.result)) {
+        put_done(slot, true, gb_ok());
+    } else if (exists && call->answer.item.size > 0) {
+        judge(slot, call->answer.item, unknown);
+    } else if ((exists || unknown) && !r->task->ending) {
+        read_back(slot);
+    } else {
+        put_done(slot, false, call->op.result);
+    }
+}
+
+/* --- a put's start --- */
+
+static void send(struct gb_dbox *s, struct slot *slot, struct gb_dbox_job *job)
+{
+    struct gb_dynamodb_call *call = &slot->request.call;
+    s->puts[slot->index].job = job;
+    job->state = GB_DBOX_JOB_SENT;
+    gb_dynamodb_begin(call, GB_DYNAMODB_PUT_ITEM, s->table);
+    call->repeatable = true;
+    gb_dynamodb_object(call, GB_DYNAMODB_ITEM);
+    gb_dbox_write_record(&call->w, job->partition->key, &job->record, &slot->scratch);
+    gb_dynamodb_object_end(call);
+    gb_dynamodb_text(call, GB_DYNAMODB_CONDITION, "attribute_not_exists(SK)");
+    gb_dynamodb_flag(call, GB_DYNAMODB_RETURN_ON_FAILURE);
+    gb_dbox_send(job->task, &slot->request, on_put);
+}
+
+void gb_dbox_puts_dispatch(struct gb_dbox *s)
+{
+    for (size_t i = 0; i < GB_DBOX_PUTS_MAX; i++) {
+        if (s->puts[i].job != NULL) continue;
+        struct gb_list_node *node = gb_list_pop(&s->ready);
+        if (node == NULL) return;
+        send(s, slot_of(s->puts[i].request), GB_CONTAINER_OF(node, struct gb_dbox_job, node));
+    }
+}
+
+struct gb_err gb_dbox_puts_init(struct gb_dbox *s)
+{
+    for (size_t i = 0; i < GB_DBOX_PUTS_MAX; i++) {
+        struct slot *slot = calloc(1, sizeof *slot);
+        if (slot == NULL) return gb_err_no_memory("a DynamoDB outbox");
+        slot->s = s;
+        slot->index = i;
+        s->puts[i].request = &slot->request;
+    }
+    return gb_ok();
+}
+
+void gb_dbox_puts_deinit(struct gb_dbox *s)
+{
+    for (size_t i = 0; i < GB_DBOX_PUTS_MAX; i++) {
+        if (s->puts[i].request == NULL) continue;
+        struct slot *slot = slot_of(s->puts[i].request);
+        gb_dynamodb_call_deinit(&slot->request.call);
+        gb_str_deinit(&slot->scratch);
+        free(slot);
+    }
+}
+
+/* --- the call --- */
+
+static void stop(struct gb_dbox_task *t)
+{
+    struct persist *p = persist_of(t);
+    for (size_t i = 0; i < p->q->count; i++) {
+        struct gb_dbox_job *job = &p->jobs[i];
+        if (job->task != NULL && job->state <= GB_DBOX_JOB_READY) gb_dbox_job_leave(t->s, job);
+    }
+}
+
+static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
+{
+    struct persist *p = persist_of(t);
+    p->q->stored = p->stored;
+    if (gb_failed(verdict) || p->stored > 0 || p->q->count == 0) return verdict;
+    return gb_err(GB_DUPLICATE_RECORD, "all %zu records are already in the outbox", p->q->count);
+}
+
+static void persist_free(struct gb_dbox_task *t)
+{
+    struct persist *p = persist_of(t);
+    for (size_t i = 0; i < p->q->count; i++) {
+        if (p->jobs[i].partition != NULL) p->jobs[i].partition->users--;
+    }
+    gb_str_deinit(&p->scratch);
+    free(p);
+}
+
+static void number_failed(struct gb_dbox_job *job, struct gb_err err)
+{
+    gb_dbox_end(job->task, err);
+}
+
+static struct gb_err start_job(struct persist *p, size_t i)
+{
+    struct gb_dbox *s = p->task.s;
+    struct gb_dbox_job *job = &p->jobs[i];
+    const struct gb_outbox_record *r = &p->q->records[i];
+    gb_str_clear(&p->scratch);
+    gb_outbox_partition(&p->scratch, r->session_id, r->binding_id);
+    struct gb_err err = gb_str_check(&p->scratch, "an outbox partition");
+    if (gb_failed(err)) return err;
+    job->partition = gb_dbox_partition(s, gb_str_bytes(&p->scratch));
+    if (job->partition == NULL) return gb_err_no_memory("an outbox partition");
+    job->partition->users++;
+    job->task = &p->task;
+    job->number_failed = number_failed;
+    job->record = *r;
+    job->record.seq = 0;
+    if (r->created_at_ms == 0) job->record.created_at_ms = gb_dbox_now_ms(s);
+    return gb_dbox_job_start(s, job);
+}
+
+static const struct gb_dbox_task_ops persist_ops = {
+    .stop = stop, .finish = finish, .free = persist_free};
+
+void gb_dbox_persist(struct gb_outbox *o, struct gb_outbox_persist *q, gb_done_fn *done, void *arg)
+{
+    struct gb_dbox *s = gb_dbox_of(o);
+    q->stored = 0;
+    size_t size = q->count > SIZE_MAX / sizeof(struct gb_dbox_job) / 2
+                      ? SIZE_MAX
+                      : sizeof(struct persist) + q->count * sizeof(struct gb_dbox_job);
+    struct persist *p = gb_dbox_task_new(s, size, &persist_ops, &q->op, done, arg);
+    if (p == NULL) return;
+    p->q = q;
+    p->left = q->count;
+    struct gb_err err = gb_ok();
+    for (size_t i = 0; i < q->count && !gb_failed(err); i++) err = start_job(p, i);
+    if (gb_failed(err) || q->count == 0) {
+        gb_dbox_end(&p->task, err);
+        return;
+    }
+    gb_dbox_puts_dispatch(s);
+}

@@ -1,0 +1,96 @@
+#include "contract/outbox_dynamodb.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const int64_t start_ms = INT64_C(1700000000000);
+
+const struct gb_dynamodb_table outbox_dynamodb_shape = {
+    .hash = {"PK", GB_DYNAMODB_S},
+    .range = {"SK", GB_DYNAMODB_S},
+    .indexes =
+        {{"ExpiryIndex",
+          {"has_expiry", GB_DYNAMODB_S},
+          {"expires_at", GB_DYNAMODB_N},
+          GB_DYNAMODB_KEYS_ONLY},
+         {"RecordIDIndex", {"record_id", GB_DYNAMODB_S}, {0}, GB_DYNAMODB_KEYS_ONLY},
+         {"ClaimIndex", {"PK", GB_DYNAMODB_S}, {"claim_sort", GB_DYNAMODB_S}, GB_DYNAMODB_ALL}},
+    .index_count = 3,
+};
+
+enum gb_code outbox_dynamodb_run(struct outbox_dynamodb *d, struct gb_dynamodb_call *call)
+{
+    return dynamodb_driver_run(&d->client, call);
+}
+
+struct gb_bytes outbox_dynamodb_get(struct outbox_dynamodb *d, struct gb_dynamodb_call *call,
+                                    const char *partition, const char *sort_key)
+{
+    gb_dynamodb_begin(call, GB_DYNAMODB_GET_ITEM, d->table);
+    gb_dynamodb_object(call, GB_DYNAMODB_KEY);
+    gb_dynamodb_w_s_c(&call->w, "PK", partition);
+    gb_dynamodb_w_s_c(&call->w, "SK", sort_key);
+    gb_dynamodb_object_end(call);
+    gb_dynamodb_flag(call, GB_DYNAMODB_CONSISTENT_READ);
+    assert_int_equal(outbox_dynamodb_run(d, call), GB_OK);
+    return call->answer.item;
+}
+
+void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    if (b->store != NULL) STORE_CLOSE(&b->driver, b->store);
+    const struct gb_dynamodb_outbox_cfg cfg = {
+        .reactor = d->client.reactor,
+        .client = d->client.client,
+        .table = d->table,
+        .stale_claim_ns = INT64_C(1000000) * OUTBOX_STALE_MS,
+        .queue_max = queue_max,
+        .metrics = d->metrics,
+        .wall_ms = store_driver_wall_ms,
+        .clock_arg = &b->driver,
+    };
+    assert_int_equal(gb_dynamodb_outbox_new(&cfg, &b->store).code, GB_OK);
+}
+
+static void create_table(struct outbox_dynamodb *d)
+{
+    struct gb_dynamodb_call call = {0};
+    gb_dynamodb_begin(&call, GB_DYNAMODB_CREATE_TABLE, d->table);
+    gb_dynamodb_w_table(&call.w, &outbox_dynamodb_shape);
+    assert_int_equal(outbox_dynamodb_run(d, &call), GB_OK);
+    gb_dynamodb_call_deinit(&call);
+}
+
+void outbox_dynamodb_set_up(struct outbox_backend *b, size_t queue_max)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    char endpoint[DYNAMODB_ENDPOINT_SIZE];
+    dynamodb_rig_table(d->rig, "outbox", d->table);
+    if (d->through_proxy) {
+        dynamodb_rig_client(d->rig, "A", endpoint);
+    } else {
+        (void)snprintf(endpoint, sizeof endpoint, "%s", dynamodb_rig_endpoint(d->rig));
+    }
+    dynamodb_driver_open(
+        &d->client, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
+                                                  .attempt_timeout_ns = d->attempt_timeout_ns});
+    b->driver = (struct store_driver){
+        .loop = d->client.loop, .reactor = d->client.reactor, .wall_ms = start_ms};
+    assert_int_equal(gb_metrics_new(&d->metrics).code, GB_OK);
+    create_table(d);
+    b->store = NULL;
+    outbox_dynamodb_reopen(b, queue_max);
+}
+
+void outbox_dynamodb_tear_down(struct outbox_backend *b)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    STORE_CLOSE(&b->driver, b->store);
+    assert_int_equal(b->driver.waiting, 0);
+    dynamodb_driver_close(&d->client);
+    gb_metrics_free(d->metrics);
+}
