@@ -44,12 +44,17 @@ def starter():
         child.stdin.close()
 
 
-def judge(name, result, outcome):
+def bounded(name, result, documents=1):
     code, cpu, rss, output = result
     shown = f"{name}: exit {code}, {cpu:.2f} s, {rss} KiB: {output[:300]}"
     assert code in (0, 1), shown
     assert cpu < CPU_SECONDS, shown
-    assert rss < RSS_KIB, shown
+    assert rss < RSS_KIB * documents, shown
+    return code, output, shown
+
+
+def judge(name, result, outcome):
+    code, output, shown = bounded(name, result)
     assert len(output) < OUTPUT_BYTES, shown
     assert (code == 0) == (outcome == hostile.OK), shown
     if code == 0:
@@ -76,3 +81,16 @@ def test_numbers_at_every_edge(folder, starter, rows, extension):
     for name, data, outcome in rows():
         path.write_bytes(data)
         judge(name, starter([str(rig.BRIDGE), "-config", str(path), "-validate"], folder / "log"), outcome)
+
+
+@pytest.mark.parametrize("row", [r for r in hostile.table() if not r[0].endswith(", yaml")], ids=lambda row: row[0])
+def test_other_modes(folder, starter, row):
+    name, extension, make, _outcome = row
+    path, small = folder / f"bridge.{extension}", folder / "small.json"
+    path.write_bytes(make())
+    small.write_bytes(hostile.dump(hostile.base()))
+    for mode in (["-inspect", path], ["-config-digest", path], ["-deployment-fingerprint", path],
+                 ["check", path, "-json"], ["-config", path, "-set", "bridge.log_level=debug", "-validate"]):
+        bounded(f"{name}, {mode[0]}", starter([str(rig.BRIDGE), *map(str, mode)], folder / "log"), 1 + ("-set" in mode))
+    for mode in (["-diff", small, path], ["-diff", path, path], ["-config", path, "-overlay", path, "-validate"]):
+        bounded(f"{name}, {mode}", starter([str(rig.BRIDGE), *map(str, mode)], folder / "log"), 2)
