@@ -83,7 +83,7 @@ static struct gb_err read_block(struct gb_dbox_taking *k, uint64_t *last)
     struct gb_dynamodb_field field = {"seq_counter", GB_DYNAMODB_FIELD_U64, true, last, false};
     struct gb_err err = k->call.op.result;
     if (!gb_failed(err))
-        err = gb_dynamodb_item_read(&from, k->call.answer.old_item, &k->scratch, &field, 1);
+        err = gb_dynamodb_item_read(&from, k->call.answer.attributes, &k->scratch, &field, 1);
     if (!gb_failed(err) && *last < BLOCK) {
         err = gb_err(GB_INVALID_CONFIG, "table \"%s\", fence row: seq_counter is not a count",
                      k->s->table);
