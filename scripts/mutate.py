@@ -50,9 +50,9 @@ TOKEN = re.compile(r"""
 """, re.X | re.S)
 SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&"}
 # A mutant there is a broken test, not a broken rule.
-UNTOUCHED_CALLS = ("GB_ASSERT", "_Static_assert", "snprintf", "__attribute__")
+UNTOUCHED_CALLS = ("calloc", "gb_wipe", "GB_ASSERT", "_Static_assert", "snprintf", "__attribute__")
 # How much of a value a text shows, and room for a text.
-DISPLAY = re.compile(r"\w*(?:SHOWN_MAX|PATH_MAX)$")
+DISPLAY = re.compile(r"\w*(?:SHOWN_MAX|PATH_MAX|PLACE_MAX|PIECE_MIN)$")
 BUFFER = re.compile(r"\b(?:char|uint8_t|size_t)\s+\w+\s*$")
 
 
@@ -160,7 +160,13 @@ def is_of_declaration(tokens, i):
     """`sizeof x[0]`, `char x[SIZE_MAX * 2]`: neither is a value that a rule compares."""
     if tokens[i - 1][1] == "[" and tokens[i - 3][1] == "sizeof":
         return True
-    return tokens[i - 1][1] == "*" and tokens[i - 3][1] == "[" and tokens[i + 1][1] == "]"
+    start, end = i, i
+    while tokens[start][0] in ("word", "number") or tokens[start][1] in "+*":
+        start -= 1
+    while tokens[end][0] in ("word", "number") or tokens[end][1] in "+*":
+        end += 1
+    between = [t[1] for t in tokens[start:end + 1]]
+    return tokens[start - 2][1] == "char" and between[0] == "[" and between[-1] == "]"
 
 
 def number_mutants(path, text, tokens, i):

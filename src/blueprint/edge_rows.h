@@ -20,7 +20,7 @@
 
 struct edge_row {
     const char *name;
-    const char *text; /* YAML; @5@ stands for xxxxx */
+    const char *text; /* YAML, JSON when it begins with {; @5@ stands for xxxxx */
     enum gb_rule rule;
     const char *part; /* of the finding as it is printed; "doc:5:" is its place */
     bool said;
@@ -67,7 +67,8 @@ static inline void check_edges(const struct edge_row *rows, size_t count)
         struct gb_findings findings = {0};
         struct gb_blueprint *b = NULL;
         char *text = expanded(rows[i].text);
-        (void)gb_blueprint_load(gb_bytes_c(text), "doc", GB_BLUEPRINT_YAML, &findings, &b);
+        enum gb_blueprint_format format = text[0] == '{' ? GB_BLUEPRINT_JSON : GB_BLUEPRINT_YAML;
+        (void)gb_blueprint_load(gb_bytes_c(text), "doc", format, &findings, &b);
         if (is_said(&findings, &rows[i]) != rows[i].said) {
             struct gb_str s = {0};
             gb_str_append_c(&s, "");

@@ -91,6 +91,7 @@ static void how_long_a_claim_lasts(void **state)
         struct gb_stale_claim claim = gb_blueprint_stale_claim(b);
         assert_int_equal(claim.ns, rows[i].want);
         assert_int_equal(claim.source, rows[i].source);
+        if (claim.source == GB_STALE_CLAIM_LEAST) assert_int_equal(claim.basis_ns, 0);
         assert_int_equal(gb_blueprint_stale_claim_ns(b), rows[i].want);
         gb_blueprint_free(b);
         gb_str_deinit(&s);

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "blueprint/document.h"
+
 /* Every key of the document with its bounds and default, once more, as the specification has them
  * (spec 01 §3): a table that is changed by mistake differs from its row in a text file. A new key
  * needs its row there. */
@@ -155,10 +157,48 @@ static void each_key_has_the_bounds_of_the_specification(void **state)
     assert_int_equal(fclose(w.rows), 0);
 }
 
+static void camel_case_is_found_in_snake_case(void **state)
+{
+    (void)state;
+    static const struct gb_field fields[] = {{.key = "anAnt"}, {.key = "aZoo"}};
+    static const struct gb_block block = {.fields = fields, .count = 2, .camel = true};
+    static const struct gb_block plain = {.fields = fields, .count = 2};
+    assert_ptr_equal(gb_schema_field(&block, "an_ant"), &fields[0]);
+    assert_ptr_equal(gb_schema_field(&block, "anAnt"), &fields[0]);
+    assert_ptr_equal(gb_schema_field(&block, "a_zoo"), &fields[1]);
+    assert_null(gb_schema_field(&block, "an-ant"));
+    assert_null(gb_schema_field(&block, "an_an"));
+    assert_null(gb_schema_field(&block, "an_ants"));
+    assert_null(gb_schema_field(&plain, "an_ant"));
+}
+
+static void options_are_read_by_role_and_kind(void **state)
+{
+    (void)state;
+    for (int role = 0; role < GB_BP_ROLE_COUNT; role++) {
+        struct gb_node node = {.key = gb_schema_role_name((enum gb_bp_role)role)};
+        struct gb_bp_store s = {.node = &node, .type = {.value = GB_BP_SQLITE}};
+        assert_non_null(gb_schema_options_of_store(&s));
+        assert_ptr_equal(gb_schema_options_of_store(&s),
+                         gb_schema_store_options((enum gb_bp_role)role, GB_BP_SQLITE));
+    }
+    struct gb_bp_session session = {.transport = {.value = GB_BP_KIND_NONE}};
+    assert_null(gb_schema_options_of_session(&session));
+    session.transport.value = GB_BP_MQTT;
+    assert_ptr_equal(gb_schema_options_of_session(&session), &gb_schema_mqtt_session_options);
+    struct gb_bp_sender sender = {.transport = {.value = GB_BP_SQS}};
+    struct gb_bp_binding binding = {0};
+    assert_null(gb_schema_options_of_binding(&binding));
+    binding.sender = &sender;
+    assert_ptr_equal(gb_schema_options_of_binding(&binding), &gb_schema_sqs_sender);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_key_has_the_bounds_of_the_specification),
+        cmocka_unit_test(camel_case_is_found_in_snake_case),
+        cmocka_unit_test(options_are_read_by_role_and_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,8 +133,7 @@ void gb_validate_bridge(struct gb_check *c)
 {
     const struct gb_bp_bridge *bridge = &c->b->bridge;
     const struct gb_node *id = gb_node_get(bridge->node, "id");
-    bool wrong_type =
-        id != NULL && id->kind != GB_NODE_NULL && (id->kind != GB_NODE_STRING || id->size > 0);
+    bool wrong_type = id != NULL && id->kind != GB_NODE_NULL && id->kind != GB_NODE_STRING;
     bool readable = gb_check_readable(c->b->node) && gb_check_readable(bridge->node);
     if (bridge->id == NULL && !wrong_type && readable) {
         gb_check_error(c, GB_RULE_V1, "bridge.id",

@@ -141,9 +141,41 @@ static const struct edge_row objective_rows[] = {
      false},
     {"interval cut", LEASED("exclusive", "", "lease_ttl: 10s, renew_interval: 3s"), GB_RULE_V40,
      "renew_interval 3s to ", true},
+    {"only the call cut",
+     LEASED("exclusive", "", "lease_ttl: 10s, renew_interval: 1ms, renew_call_timeout: 4s"),
+     GB_RULE_V40, "renew_call_timeout 4s to 2.999s", true},
+    {"startup of 1ns", OBJECTIVE("startup_allowance: 1ns"), GB_RULE_P1, "startup 1ns", true},
+    {"no startup", OBJECTIVE("startup_allowance: 0s"), GB_RULE_P1, "startup", false},
+    {"stepping down in 1ns",
+     LEASED("exclusive", "", "failover_slo: 1s, broker_health_step_down: 1ns"), GB_RULE_P2,
+     "failover_slo", true},
     {"call cut",
      LEASED("exclusive", "", "lease_ttl: 10s, renew_interval: 1s, renew_call_timeout: 4s"),
      GB_RULE_V40, "renew_call_timeout 4s to ", true},
+};
+
+#define TWO(store, mode, first, second)                                                            \
+    store "sessions: [{id: s, transport: mqtt, session_mode: " mode "}]\n"                         \
+          "routes: [{id: a, session: {session_id: s, " first "}}, {id: b, session: {session_id: "  \
+          "s, " second "}}]"
+#define LEASES "stores: {lease: {type: sqlite, options: {path: /l}}}\n"
+
+static const struct edge_row agreement_rows[] = {
+    {"1ns and off",
+     TWO(LEASES, "exclusive", "broker_health_step_down: 1ns", "broker_health_step_down: off"),
+     GB_RULE_P3, "1ns and off", true},
+    {"nothing and off", TWO(LEASES, "exclusive", "", "broker_health_step_down: off"), GB_RULE_P3,
+     "nothing and off", true},
+    {"equal", TWO(LEASES, "exclusive", "lease_ttl: 60s", "lease_ttl: 1m"), GB_RULE_P3, "differ",
+     false},
+    {"not leased", TWO("", "persistent", "lease_ttl: 60s", "lease_ttl: 61s"), GB_RULE_P3, "differ",
+     false},
+    {"leased", TWO(LEASES, "persistent", "lease_ttl: 60s", "lease_ttl: 61s"), GB_RULE_P3, "differ",
+     true},
+    {"first unread", TWO(LEASES, "exclusive", "lease_ttl: x", "lease_ttl: 61s"), GB_RULE_P3,
+     "differ", false},
+    {"second unread", TWO(LEASES, "exclusive", "lease_ttl: 61s", "lease_ttl: x"), GB_RULE_P3,
+     "differ", false},
 };
 
 static void clusters(void **state)
@@ -159,6 +191,7 @@ static void leases(void **state)
     (void)state;
     EDGES(activation_rows);
     EDGES(objective_rows);
+    EDGES(agreement_rows);
 }
 
 int main(void)

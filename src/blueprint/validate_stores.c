@@ -37,10 +37,10 @@ static void check_memory(struct gb_check *c, enum gb_bp_role role, const struct 
 
 static bool is_clean_absolute(const char *path)
 {
-    if (path[0] != '/' || path[1] == '\0') return false;
+    if (path[0] != '/') return false;
     for (const char *p = path; *p == '/';) {
         size_t size = strcspn(p + 1, "/");
-        if (size == 0) return false; /* "//" or a trailing slash */
+        if (size == 0) return false; /* "/", "//" or a trailing slash */
         if (size == 1 && p[1] == '.') return false;
         if (size == 2 && p[1] == '.' && p[2] == '.') return false;
         p += 1 + size;
