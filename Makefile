@@ -1,5 +1,5 @@
 # Thin on purpose: each target calls a script or CMake, which can be called without make as well.
-.PHONY: build demo check bench soak fuzz docs format lint clean
+.PHONY: build demo check bench soak fuzz mutate docs format lint clean
 
 build:
 	scripts/setup.sh build
@@ -25,6 +25,11 @@ soak:
 fuzz:
 	scripts/setup.sh check
 	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# Ten minutes or more. Some files only: make mutate MUTATE_FILES=src/blueprint/validate_mqtt.c
+mutate:
+	scripts/setup.sh check
+	scripts/mutate.py $(MUTATE_FILES)
 
 # docs/configuration.md and docs/gobridge.schema.json
 docs:

@@ -71,6 +71,7 @@ step "setup" scripts/setup.sh check
 emulator_missing=$(.venv/bin/python tests/e2e/emulators.py --missing dynoxide)
 step "house rules" python3 scripts/tidy.py
 step "house rules: self-test" python3 tests/tidy_test.py
+step "mutation run: self-test" python3 tests/mutate_test.py
 step "format" scripts/format.sh --check
 step "headers compile alone" scripts/headers.sh
 step "release build and tests (gcc)" run_tests release

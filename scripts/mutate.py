@@ -189,7 +189,10 @@ def number_mutants(path, text, tokens, i):
 
 
 def mutants_of(path):
-    text = (ROOT / path).read_text()
+    return mutants_in(path, (ROOT / path).read_text())
+
+
+def mutants_in(path, text):
     tokens = tokens_of(text)
     outside = untouched(tokens)
     indices = index_comparisons(tokens)

@@ -109,7 +109,7 @@ void gb_validate_credentials_uri(struct gb_check *c, const char *uri)
     size_t scheme = path == NULL ? 0 : (size_t)(path - uri);
     bool known = gb_bytes_equal_c(gb_bytes(uri, scheme), "file") ||
                  gb_bytes_equal_c(gb_bytes(uri, scheme), "pms");
-    if (!known) {
+    if (path == NULL || !known) {
         gb_check_error(c, GB_RULE_K8, "options.credentials_uri",
                        "options.credentials_uri has the scheme \"%.*s\"; use file:// or pms://",
                        (int)gb_min_i64((int64_t)scheme, GB_SHOWN_MAX), uri);
