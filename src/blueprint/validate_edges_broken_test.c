@@ -159,6 +159,42 @@ static const struct edge_row store_rows[] = {
      false},
 };
 
+/* `version: x` is refused, so that sections are asked whether all of their ids were read. */
+#define MISSING(senders) "version: x\nbindings: [{id: b, sender_id: s}]\nsenders: " senders
+
+static const struct edge_row missing_rows[] = {
+    {"another id", MISSING("[{id: a}]"), GB_RULE_V5, "sender_id", true},
+    {"a text in quotes", MISSING("[{id: \"5\"}]"), GB_RULE_V5, "sender_id", true},
+    {"no id", MISSING("[{transport: sqs}]"), GB_RULE_V5, "sender_id", true},
+    {"id of nothing", MISSING("[{id: }]"), GB_RULE_V5, "sender_id", true},
+    {"nothing", MISSING(""), GB_RULE_V5, "sender_id", true},
+    {"an empty list", MISSING("[]"), GB_RULE_V5, "sender_id", true},
+    {"a number", MISSING("[{id: 5}]"), GB_RULE_V5, "sender_id", false},
+    {"a list as id", MISSING("[{id: [s]}]"), GB_RULE_V5, "sender_id", false},
+    {"a number behind", MISSING("[{id: a}, {id: 5}]"), GB_RULE_V5, "sender_id", false},
+    {"no entry", MISSING("[s]"), GB_RULE_V5, "sender_id", false},
+    {"no list", MISSING("s"), GB_RULE_V5, "sender_id", false},
+};
+
+static void sections_of_ten_thousand(void **state)
+{
+    (void)state;
+    for (int count = 10000; count <= 10001; count++) {
+        struct gb_str s = {0};
+        gb_str_append_c(&s, MISSING("\n"));
+        for (int i = 0; i < count; i++) gb_str_appendf(&s, "- {id: a%d, transport: http}\n", i);
+        const struct edge_row row = {"ids", s.data, GB_RULE_V5, "sender_id", count == 10000};
+        check_edges(&row, 1);
+        gb_str_deinit(&s);
+    }
+}
+
+static void references(void **state)
+{
+    (void)state;
+    EDGES(missing_rows);
+}
+
 static void sources(void **state)
 {
     (void)state;
@@ -178,6 +214,8 @@ static void routes_and_stores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(references),
+        cmocka_unit_test(sections_of_ten_thousand),
         cmocka_unit_test(sources),
         cmocka_unit_test(routes_and_stores),
     };
