@@ -45,6 +45,9 @@ int main(int argc, char **argv)
         return gb_offline_fingerprint(&o);
     case GB_MODE_DIFF:
         return gb_offline_diff(&o);
+    case GB_MODE_CREATE_TABLES:
+    case GB_MODE_PLAN_TABLES:
+        return gb_process_tables(&o);
     case GB_MODE_SEED:
         return gb_process_seed(&o);
     case GB_MODE_RUN:

@@ -6,6 +6,7 @@
 const char gb_options_usage[] =
     "usage: gobridge [-config FILE] [flags]\n"
     "       gobridge check FILE [-json] [-strict]\n"
+    "       gobridge tables create|plan FILE\n"
     "\n"
     "Moves messages between MQTT brokers and Amazon SQS without losing any.\n"
     "\n"
@@ -27,6 +28,12 @@ const char gb_options_usage[] =
     "  -seed-managed-subscriptions ID[=FILTER,FILTER...]\n"
     "                   write the subscription baseline of a durable MQTT session and exit; "
     "repeatable\n"
+    "  -create-tables, tables create FILE\n"
+    "                   create the DynamoDB tables of the document's stores that are missing, wait "
+    "until\n"
+    "                   they can be used; what exists is compared and left as it is; exit 0 or 1\n"
+    "  tables plan FILE\n"
+    "                   say what that would do; asks DynamoDB only for the tables' descriptions\n"
     "  -inspect FILE    describe a document as one JSON object, findings included; exit 1 when it "
     "has errors\n"
     "  -config-digest FILE\n"
@@ -42,8 +49,8 @@ const char gb_options_usage[] =
     "2 at once;\n"
     "         SIGUSR1 prints the counters as one JSON line on stderr\n"
     "exit:    0 clean stop or success, 1 failure, 2 usage error or second signal\n"
-    "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS, AWS_REGION, "
-    "credentials),\n"
+    "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS,\n"
+    "         AWS_ENDPOINT_URL_DYNAMODB, AWS_REGION, credentials),\n"
     "         GOBRIDGE_INSTANCE_ID, GOBRIDGE_ADMIN_API_KEY, GOBRIDGE_MONITOR_API_KEY\n";
 
 struct flag {
@@ -132,6 +139,10 @@ static struct gb_err apply_json(struct gb_options *o, const char *value)
 {
     return parse_bool("json", value, &o->json);
 }
+static struct gb_err apply_create_tables(struct gb_options *o, const char *value)
+{
+    return mode_flag(o, "create-tables", value, GB_MODE_CREATE_TABLES);
+}
 static struct gb_err apply_version(struct gb_options *o, const char *value)
 {
     return mode_flag(o, "version", value, GB_MODE_VERSION);
@@ -189,6 +200,7 @@ static const struct flag flags[] = {
     {"help", 0, apply_help},
     {"h", 0, apply_help},
     {"seed-managed-subscriptions", 1, apply_seed},
+    {"create-tables", 0, apply_create_tables},
     {"inspect", 1, apply_inspect},
     {"config-digest", 1, apply_digest},
     {"deployment-fingerprint", 1, apply_fingerprint},
@@ -197,8 +209,7 @@ static const struct flag flags[] = {
 
 /* Flags of the specification whose capability comes with a later release. */
 static const char *const later[] = {
-    "credentials-dir",       "admin-addr",    "monitor-addr", "healthcheck",
-    "initial-config-digest", "create-tables",
+    "credentials-dir", "admin-addr", "monitor-addr", "healthcheck", "initial-config-digest",
 };
 
 static const struct flag *find_flag(const char *name, size_t size)
@@ -252,13 +263,47 @@ const char *gb_options_set_equals(const char *set)
 
 static const char default_config[] = "bridge.yaml";
 
-/* `file` is that of the subcommand, or NULL. */
-static struct gb_err finish(struct gb_options *o, bool check, const char *file)
+struct subcommand {
+    const char *name, *verb; /* verb NULL: it has none */
+    enum gb_mode mode;
+    bool explain;
+};
+static const struct subcommand subcommands[] = {
+    {"check", NULL, GB_MODE_VALIDATE, true},
+    {"tables", "create", GB_MODE_CREATE_TABLES, false},
+    {"tables", "plan", GB_MODE_PLAN_TABLES, false},
+};
+
+/* `*out` is NULL without one. */
+static struct gb_err find_subcommand(int argc, char *const *argv, const struct subcommand **out)
 {
-    if (check && file == NULL) return gb_err(GB_INVALID_CONFIG, "check needs a FILE");
-    if (check && o->config != default_config)
-        return gb_err(GB_INVALID_CONFIG, "check names its FILE; leave -config out");
-    if (check) o->config = file;
+    *out = NULL;
+    if (argc < 2) return gb_ok();
+    bool known = false;
+    for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; i++) {
+        const struct subcommand *s = &subcommands[i];
+        if (strcmp(argv[1], s->name) != 0) continue;
+        known = true;
+        if (s->verb != NULL && (argc < 3 || strcmp(argv[2], s->verb) != 0)) continue;
+        *out = s;
+        return gb_ok();
+    }
+    return known ? gb_err(GB_INVALID_CONFIG, "%s needs create or plan, and a FILE", argv[1])
+                 : gb_ok();
+}
+
+/* `file` is that of the subcommand, or NULL. */
+static struct gb_err finish(struct gb_options *o, const struct subcommand *sub, const char *file)
+{
+    const char *verb = sub != NULL && sub->verb != NULL ? sub->verb : "";
+    const char *blank = verb[0] != '\0' ? " " : "";
+    if (sub != NULL && file == NULL)
+        return gb_err(GB_INVALID_CONFIG, "%s%s%s needs a FILE", sub->name, blank, verb);
+    if (sub != NULL && o->config != default_config) {
+        return gb_err(GB_INVALID_CONFIG, "%s%s%s names its FILE; leave -config out", sub->name,
+                      blank, verb);
+    }
+    if (sub != NULL) o->config = file;
     if (o->explain && o->mode != GB_MODE_VALIDATE)
         return gb_err(GB_INVALID_CONFIG, "-explain goes with -validate");
     if (o->json && !o->explain)
@@ -266,21 +311,38 @@ static struct gb_err finish(struct gb_options *o, bool check, const char *file)
     return gb_ok();
 }
 
+static struct gb_err apply(struct gb_options *o, const struct flag *f, const char *value, int argc,
+                           char *const *argv, int *i)
+{
+    for (unsigned n = 0; n < f->values || n == 0; n++) {
+        if (n > 0) value = NULL; /* only the first one follows an '=' */
+        if (f->values > 0 && value == NULL) {
+            if (*i + 1 == argc) return missing_value(f);
+            value = argv[++*i];
+        }
+        struct gb_err err = f->apply(o, value);
+        if (gb_failed(err)) return err;
+    }
+    return gb_ok();
+}
+
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
 {
     struct gb_options o = {.config = default_config, .log_level = GB_LOG_INFO, .start_empty = true};
     const struct flag *last = NULL;
-    bool check = argc > 1 && strcmp(argv[1], "check") == 0;
+    const struct subcommand *sub;
     const char *file = NULL;
-    if (check) {
-        o.mode = GB_MODE_VALIDATE;
-        o.explain = true;
+    struct gb_err err = find_subcommand(argc, argv, &sub);
+    if (gb_failed(err)) return err;
+    if (sub != NULL) {
+        o.mode = sub->mode;
+        o.explain = sub->explain;
     }
-    for (int i = check ? 2 : 1; i < argc; i++) {
+    for (int i = sub == NULL ? 1 : sub->verb == NULL ? 2 : 3; i < argc; i++) {
         const char *arg = argv[i];
         if (arg[0] != '-' || arg[1] == '\0') {
             bool behind = last != NULL && last->apply == apply_set;
-            if (!check || file != NULL || behind) return stray_argument(last, arg);
+            if (sub == NULL || file != NULL || behind) return stray_argument(last, arg);
             file = arg;
             continue;
         }
@@ -290,18 +352,10 @@ struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *o
         const struct flag *f = find_flag(name, size);
         if (f == NULL) return unknown_flag(last, name, size);
         last = f;
-        const char *value = equals == NULL ? NULL : equals + 1;
-        for (unsigned n = 0; n < f->values || n == 0; n++) {
-            if (n > 0) value = NULL; /* only the first one follows an '=' */
-            if (f->values > 0 && value == NULL) {
-                if (i + 1 == argc) return missing_value(f);
-                value = argv[++i];
-            }
-            struct gb_err err = f->apply(&o, value);
-            if (gb_failed(err)) return err;
-        }
+        err = apply(&o, f, equals == NULL ? NULL : equals + 1, argc, argv, &i);
+        if (gb_failed(err)) return err;
     }
-    struct gb_err err = finish(&o, check, file);
+    err = finish(&o, sub, file);
     if (!gb_failed(err)) *out = o;
     return err;
 }

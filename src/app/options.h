@@ -5,7 +5,7 @@
 #include "base/log.h"
 
 /* The command line (spec 08 §2): -name VALUE, -name=VALUE, also with two dashes; `check FILE` is
- * -config FILE -validate -explain.
+ * -config FILE -validate -explain, `tables create FILE` is -config FILE -create-tables.
  * Owns:   nothing; strings point into argv.
  * Thread: any. Pure.
  * Errors: GB_INVALID_CONFIG: unknown flag, stray argument, missing value, two modes, a flag that is
@@ -16,6 +16,8 @@ enum gb_mode {
     GB_MODE_VERSION,
     GB_MODE_HELP,
     GB_MODE_SEED,
+    GB_MODE_CREATE_TABLES,
+    GB_MODE_PLAN_TABLES,
     GB_MODE_INSPECT, /* these take `files` */
     GB_MODE_DIGEST,
     GB_MODE_FINGERPRINT,

@@ -200,7 +200,19 @@ static const struct bad_row {
     {"later: embedded digest",
      {"-initial-config-digest"},
      "-initial-config-digest is not supported yet"},
-    {"later: tables", {"-create-tables"}, "-create-tables is not supported yet"},
+    {"tables alone", {"tables"}, "tables needs create or plan, and a FILE"},
+    {"tables with another verb",
+     {"tables", "drop", "a"},
+     "tables needs create or plan, and a FILE"},
+    {"tables without a file", {"tables", "plan"}, "tables plan needs a FILE"},
+    {"tables with two files", {"tables", "create", "a", "b"}, "stray argument \"b\""},
+    {"tables with -config",
+     {"tables", "create", "a", "-config", "b"},
+     "tables create names its FILE; leave -config out"},
+    {"tables and a mode",
+     {"tables", "plan", "a", "-create-tables"},
+     "at most one mode flag per call"},
+    {"tables and validate", {"-create-tables", "-validate"}, "at most one mode flag per call"},
 };
 
 static void refused_command_lines(void **state)
@@ -248,6 +260,32 @@ static void seeds_are_bounded(void **state)
     assert_non_null(strstr(err.message, "at most 64 in one call"));
 }
 
+static void tables_name_their_document(void **state)
+{
+    (void)state;
+    static char args[][16] = {"gobridge", "tables", "plan", "-log-level=warn", "a.yaml"};
+    char *argv[sizeof args / sizeof args[0]];
+    for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) argv[i] = args[i];
+    struct gb_options o;
+    assert_int_equal(gb_options_parse(sizeof args / sizeof args[0], argv, &o).code, GB_OK);
+    assert_int_equal(o.mode, GB_MODE_PLAN_TABLES);
+    assert_string_equal(o.config, "a.yaml");
+    assert_int_equal(o.log_level, GB_LOG_WARN);
+    const struct {
+        const char *args[ARGS_MAX + 1];
+        enum gb_mode mode;
+    } rows[] = {
+        {{"-create-tables"}, GB_MODE_CREATE_TABLES},
+        {{"-config", "a", "-create-tables"}, GB_MODE_CREATE_TABLES},
+        {{"-create-tables=false"}, GB_MODE_RUN},
+        {{"tables", "create", "a"}, GB_MODE_CREATE_TABLES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(parse(rows[i].args, &o).code, GB_OK);
+        assert_int_equal(o.mode, rows[i].mode);
+    }
+}
+
 /* Each flag that is accepted must be found in the usage text. */
 static void usage_names_the_flags(void **state)
 {
@@ -265,7 +303,9 @@ static void usage_names_the_flags(void **state)
                                         "-inspect ",
                                         "-config-digest ",
                                         "-deployment-fingerprint ",
-                                        "-diff "};
+                                        "-diff ",
+                                        "-create-tables",
+                                        "tables plan "};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_non_null(strstr(gb_options_usage, names[i]));
 }
@@ -276,6 +316,7 @@ int main(void)
         cmocka_unit_test(accepted_command_lines),
         cmocka_unit_test(refused_command_lines),
         cmocka_unit_test(seeds_are_bounded),
+        cmocka_unit_test(tables_name_their_document),
         cmocka_unit_test(overlays_and_sets_keep_their_order),
         cmocka_unit_test(overlays_and_sets_are_bounded),
         cmocka_unit_test(usage_names_the_flags),

@@ -11,5 +11,6 @@ int gb_process_run(const struct gb_options *o);      /* process.c */
 int gb_process_validate(const struct gb_options *o); /* document.c */
 int gb_process_explain(const struct gb_options *o);  /* explain.c */
 int gb_process_seed(const struct gb_options *o);     /* seed.c */
+int gb_process_tables(const struct gb_options *o);   /* tables.c */
 
 #endif

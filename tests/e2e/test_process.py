@@ -36,7 +36,7 @@ def test_version():
 @pytest.mark.parametrize("args", [
     ["-no-such-flag"], ["stray"], ["-validate", "-version"], ["-validate", "-seed-managed-subscriptions", "plant"],
     ["-config"], ["-start-empty=perhaps"], ["-seed-managed-subscriptions", ""],
-    ["-inspect"], ["-diff", "a"], ["-create-tables"]])
+    ["-inspect"], ["-diff", "a"], ["tables"], ["tables", "plan"]])
 def test_usage_errors(args):
     result = call(*args)
     assert result.returncode == 2
