@@ -53,6 +53,8 @@ SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&
 UNTOUCHED_CALLS = ("calloc", "gb_wipe", "GB_ASSERT", "_Static_assert", "snprintf", "__attribute__")
 # How much of a value a text shows, and room for a text.
 DISPLAY = re.compile(r"\w*(?:SHOWN_MAX|PATH_MAX|PLACE_MAX|PIECE_MIN)$")
+# What it releases, wipes and grows is for AddressSanitizer and the allocation ladders.
+PLUMBING = re.compile(r"\bfree\(|\bgb_wipe\(|\bcapacity\b|\bPIECE_MIN\b")
 BUFFER = re.compile(r"\b(?:char|uint8_t|size_t)\s+\w+\s*$")
 
 
@@ -208,7 +210,7 @@ def mutants_in(path, text):
             out.append(Mutant(path, text, start, end, "", "! dropped"))
         elif kind == "number":
             out += number_mutants(path, text, tokens, i)
-    return sorted(out, key=lambda m: m.start)
+    return sorted((m for m in out if not PLUMBING.search(m.source_line)), key=lambda m: m.start)
 
 
 # --- building and running ---------------------------------------------------------------------------

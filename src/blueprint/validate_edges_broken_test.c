@@ -139,6 +139,12 @@ static const struct edge_row store_rows[] = {
     {"too short", STALE("1s", ""), GB_RULE_V31, "stale_claim", true},
     {"send timeout", STALE("1s", "policy: {send_timeout: x}"), GB_RULE_V31, "stale_claim", false},
     {"grace", STALE("1s", "session: {step_down_grace: x}"), GB_RULE_V31, "stale_claim", false},
+    {"policy that is no map", STALE("1s", "policy: x"), GB_RULE_V31, "stale_claim", false},
+    {"session that is no map", STALE("1s", "session: x"), GB_RULE_V31, "stale_claim", false},
+    {"no outbox, no batch",
+     "stores: {outbox: {type: sqlite, options: {path: /o, stale_claim_duration: 1ns}}}\n"
+     "routes: [{id: r}]",
+     GB_RULE_V32, "stale_claim", false},
     {"of a direct route",
      "stores: {outbox: {type: sqlite, options: {path: /o, stale_claim_duration: 1s}}}\n"
      "routes: [{id: q, policy: {send_timeout: x}}, {id: r, delivery_mode: shared_outbox}]",

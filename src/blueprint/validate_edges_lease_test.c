@@ -166,6 +166,18 @@ static const struct edge_row agreement_rows[] = {
      GB_RULE_P3, "1ns and off", true},
     {"nothing and off", TWO(LEASES, "exclusive", "", "broker_health_step_down: off"), GB_RULE_P3,
      "nothing and off", true},
+    {"exclusive, nobody uses it",
+     "sessions: [{id: s, transport: mqtt, session_mode: exclusive, options: {session: {broker_url: "
+     "a, client_id: c}}}]",
+     GB_RULE_P5, "session_mode", false},
+    {"exclusive, used without a lease",
+     "sessions: [{id: s, transport: mqtt, session_mode: exclusive, options: {session: {broker_url: "
+     "a, client_id: c}}}]\n"
+     "receivers: [{id: i, session_id: s}]\n"
+     "senders: [{id: o, transport: sqs, options: {queue_name: q}}]\n"
+     "bindings: [{id: b, sender_id: o, address: a}]\n"
+     "routes: [{id: r, receiver_id: i, bindings: [b]}]",
+     GB_RULE_P5, "session_mode", true},
     {"equal", TWO(LEASES, "exclusive", "lease_ttl: 60s", "lease_ttl: 1m"), GB_RULE_P3, "differ",
      false},
     {"not leased", TWO("", "persistent", "lease_ttl: 60s", "lease_ttl: 61s"), GB_RULE_P3, "differ",
