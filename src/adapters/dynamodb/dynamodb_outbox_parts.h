@@ -192,6 +192,10 @@ struct gb_dbox_select {
     /* private */
     size_t capacity, bytes, pages;
     bool scanning;
+    bool again;   /* the second scan: all blockers are known */
+    bool trimmed; /* none as young as this one is complete: */
+    int64_t trimmed_ms;
+    uint64_t trimmed_seq;
     struct gb_map blockers; /* of struct gb_dbox_blocker, by ordering key */
     struct gb_str scratch;
 };

@@ -77,15 +77,60 @@ static int compare(const void *a, const void *b)
     return gb_dbox_row_compare(&x->row, &y->row);
 }
 
+static bool blocked(const struct gb_dbox_select *sel, const struct gb_dbox_row *row)
+{
+    const struct gb_outbox_record *r = &row->record;
+    const struct gb_dbox_blocker *b = gb_map_get(&sel->blockers, r->ordering_key);
+    if (b == NULL || r->ordering_key.size == 0) return false;
+    return b->created_at_ms < r->created_at_ms ||
+           (b->created_at_ms == r->created_at_ms && b->seq < r->seq);
+}
+
+/* Out of the sorted candidates: what is blocked now stays so. */
+static void drop_blocked(struct gb_dbox_select *sel)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sel->count; i++) {
+        struct gb_dbox_candidate *c = sel->found[i];
+        if (blocked(sel, &c->row)) continue;
+        sel->found[i] = sel->found[kept];
+        sel->found[kept++] = c;
+    }
+    drop_from(sel, kept);
+}
+
 /* The oldest 3 x limit stay, and no more than some MiB of them. */
 static void trim(struct gb_dbox_select *sel)
 {
     size_t keep = 0;
     size_t bytes = 0;
     qsort(sel->found, sel->count, sizeof sel->found[0], compare);
+    drop_blocked(sel);
     while (keep < sel->count && keep < 3 * (size_t)sel->limit &&
            (keep == 0 || bytes + sel->found[keep]->target.bytes <= FOUND_BYTES_MAX / 2))
         bytes += sel->found[keep++]->target.bytes;
+    if (keep == sel->count) return;
+    const struct gb_outbox_record *r = &sel->found[keep]->row.record;
+    if (!sel->trimmed || r->created_at_ms < sel->trimmed_ms ||
+        (r->created_at_ms == sel->trimmed_ms && r->seq < sel->trimmed_seq)) {
+        sel->trimmed = true;
+        sel->trimmed_ms = r->created_at_ms;
+        sel->trimmed_seq = r->seq;
+    }
+    drop_from(sel, keep);
+}
+
+/* What was read after a trim may be younger than what fell to it, and must not pass it. */
+static void drop_behind_trimmed(struct gb_dbox_select *sel)
+{
+    size_t keep = 0;
+    while (keep < sel->count) {
+        const struct gb_outbox_record *r = &sel->found[keep]->row.record;
+        bool behind = r->created_at_ms > sel->trimmed_ms ||
+                      (r->created_at_ms == sel->trimmed_ms && r->seq > sel->trimmed_seq);
+        if (sel->trimmed && behind) break;
+        keep++;
+    }
     drop_from(sel, keep);
 }
 
@@ -175,29 +220,20 @@ static bool take(struct gb_dbox_task *t, struct gb_dbox_select *sel, struct gb_b
 
 /* --- the end of it --- */
 
-static bool blocked(const struct gb_dbox_select *sel, const struct gb_dbox_row *row)
-{
-    const struct gb_outbox_record *r = &row->record;
-    const struct gb_dbox_blocker *b = gb_map_get(&sel->blockers, r->ordering_key);
-    if (b == NULL || r->ordering_key.size == 0) return false;
-    return b->created_at_ms < r->created_at_ms ||
-           (b->created_at_ms == r->created_at_ms && b->seq < r->seq);
-}
-
 /* Blocked ones go before the limit cuts. What is younger than a blocked one of its key is blocked
  * by the same. */
 static void finish(struct gb_dbox_task *t, struct gb_dbox_select *sel)
 {
-    size_t kept = 0;
     if (sel->count > 0) qsort(sel->found, sel->count, sizeof sel->found[0], compare);
-    for (size_t i = 0; i < sel->count; i++) {
-        struct gb_dbox_candidate *c = sel->found[i];
-        if (!blocked(sel, &c->row)) {
-            sel->found[i] = sel->found[kept];
-            sel->found[kept++] = c;
-        }
+    drop_blocked(sel);
+    drop_behind_trimmed(sel);
+    if (sel->trimmed && !sel->again && sel->count < sel->limit) { /* the trims kept blocked ones */
+        drop_from(sel, 0);
+        sel->again = true;
+        sel->trimmed = false;
+        query(t, sel, gb_bytes(NULL, 0));
+        return;
     }
-    drop_from(sel, kept);
     if (sel->count > sel->limit) drop_from(sel, sel->limit);
     sel->done(t);
 }
@@ -218,6 +254,7 @@ static void scan_instead(struct gb_dbox_task *t, struct gb_dbox_select *sel)
     free_blockers(sel);
     sel->scanning = true;
     sel->pages = 0;
+    sel->trimmed = false;
     sel->corrupt = gb_ok();
     query(t, sel, gb_bytes(NULL, 0));
 }
