@@ -216,34 +216,49 @@ static int compare_keys(const void *left, const void *right)
     return a->key_column < b->key_column ? -1 : a->key_column > b->key_column;
 }
 
+/* Key line 0 marks the second one as to be left out: no rule is to speak about it. */
 static void report_duplicate(struct gb_build *b, const struct gb_node *first,
-                             const struct gb_node *second)
+                             struct gb_node *second)
 {
     (void)gb_build_fail(b, GB_RULE_D5, second->key_line, second->key_column,
                         "duplicate key \"%.*s\"; it was already written at line %u and a map takes "
                         "it once, remove one of the two",
                         SHOWN_MAX, second->key, first->key_line);
+    second->key_line = 0;
+}
+
+static void drop_duplicates(struct gb_node *map)
+{
+    for (struct gb_node **at = &map->first; *at != NULL;) {
+        if ((*at)->key_line == 0) {
+            *at = (*at)->next;
+            map->count--;
+        } else {
+            at = &(*at)->next;
+        }
+    }
 }
 
 /* Sorting, not hashing: a document may be hostile (spec 01 §2). */
-static bool check_duplicates(struct gb_build *b, const struct gb_node *map)
+static bool check_duplicates(struct gb_build *b, struct gb_node *map)
 {
     if (map->count < 2) return true;
     if (map->count <= FEW_KEYS) {
-        for (const struct gb_node *n = map->first; n != NULL; n = n->next) {
+        for (struct gb_node *n = map->first; n != NULL; n = n->next) {
             const struct gb_node *earlier = map->first;
             while (strcmp(earlier->key, n->key) != 0) earlier = earlier->next;
             if (earlier != n) report_duplicate(b, earlier, n);
         }
+        drop_duplicates(map);
         return true;
     }
-    const struct gb_node **sorted = malloc(map->count * sizeof *sorted);
+    struct gb_node **sorted = malloc(map->count * sizeof *sorted);
     if (sorted == NULL) {
         b->findings->failed = true;
         return false;
     }
     size_t count = 0;
-    for (const struct gb_node *n = map->first; n != NULL; n = n->next) sorted[count++] = n;
+    for (struct gb_node *n = map->first; n != NULL; n = n->next) sorted[count++] = n;
     qsort(sorted, count, sizeof *sorted, compare_keys);
     size_t first = 0;
     for (size_t i = 1; i < count; i++) {
@@ -254,6 +269,7 @@ static bool check_duplicates(struct gb_build *b, const struct gb_node *map)
         }
     }
     free(sorted);
+    drop_duplicates(map);
     return true;
 }
 
