@@ -1,3 +1,7 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/map.h"
 #include "blueprint/validate.h"
 
@@ -35,7 +39,9 @@ static void check_members(struct gb_check *c)
         struct gb_bytes name = gb_bytes_c(members->items[i]);
         if (name.size == 0) continue; /* the decoder has spoken */
         if (gb_map_has(&seen, name)) {
-            gb_check_error(c, GB_RULE_C7, "bridge.cluster.members",
+            char path[GB_CHECK_PATH_MAX];
+            (void)snprintf(path, sizeof path, "bridge.cluster.members[%zu]", i);
+            gb_check_error(c, GB_RULE_C7, path,
                            "bridge.cluster.members holds \"%.*s\" twice; a member stands in the "
                            "roster once, remove one of the two",
                            GB_SHOWN_MAX, members->items[i]);
@@ -76,13 +82,29 @@ static void check_rollout(struct gb_check *c)
     }
 }
 
+/* `host` or `[v6]`, and a port behind it where there is a colon. */
+static bool is_authority(const char *at)
+{
+    size_t size = strcspn(at, "/?#");
+    const char *user = memrchr(at, '@', size);
+    const char *host = user == NULL ? at : user + 1;
+    size -= (size_t)(host - at);
+    size_t name = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
+    if (name > size || name == 0) return false;
+    if (name == size) return true;
+    size_t digits = strspn(host + name + 1, "0123456789");
+    if (host[name] != ':' || digits == 0 || name + 1 + digits != size) return false;
+    unsigned long port = strtoul(host + name + 1, NULL, 10);
+    return port >= 1 && port <= 65535;
+}
+
 static bool is_http_url(const char *url)
 {
     struct gb_bytes text = gb_bytes_c(url);
     size_t scheme = gb_bytes_starts_with_nocase(text, "https://")  ? 8
                     : gb_bytes_starts_with_nocase(text, "http://") ? 7
                                                                    : 0;
-    if (scheme == 0 || strcspn(url + scheme, ":/?#") == 0) return false; /* no host */
+    if (scheme == 0 || !is_authority(url + scheme)) return false;
     for (const char *p = url; *p != '\0'; p++) {
         if (*p <= ' ' || *p == 0x7f) return false;
     }

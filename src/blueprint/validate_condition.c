@@ -1,6 +1,7 @@
 #include "blueprint/validate_condition.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "domain/regex.h"
@@ -24,15 +25,6 @@ static bool is_number(const struct gb_node *v)
     return scalar && gb_node_looks_like_number(v->text) && isfinite(strtod(v->text, NULL));
 }
 
-static bool is_list(const struct gb_node *v)
-{
-    if (v->kind != GB_NODE_LIST) return false;
-    for (const struct gb_node *n = v->first; n != NULL; n = n->next) {
-        if (!is_number(n) && (!is_text(n) || is_bool(n))) return false;
-    }
-    return true;
-}
-
 /* What the operator's value must be, or NULL when it is. */
 static const char *wrong_value(const struct gb_node *v, enum gb_bp_operator op)
 {
@@ -40,7 +32,7 @@ static const char *wrong_value(const struct gb_node *v, enum gb_bp_operator op)
     case GB_BP_EXISTS:
         return is_bool(v) ? NULL : "true or false";
     case GB_BP_IN:
-        return is_list(v) ? NULL : "a list of texts and numbers";
+        return v->kind == GB_NODE_LIST ? NULL : "a list of texts and numbers";
     case GB_BP_GT:
     case GB_BP_LT:
     case GB_BP_GTE:
@@ -73,6 +65,21 @@ static void check_pattern(struct gb_check *c, const struct gb_check_condition *m
                    m->path, GB_SHOWN_MAX, m->value->text, err.message);
 }
 
+static void check_items(struct gb_check *c, const struct gb_check_condition *m)
+{
+    size_t i = 0;
+    for (const struct gb_node *n = m->value->first; n != NULL; n = n->next, i++) {
+        if (is_number(n) || (is_text(n) && !is_bool(n))) continue;
+        char key[GB_CHECK_PATH_MAX];
+        (void)snprintf(key, sizeof key, "value[%zu]", i);
+        bool scalar = n->kind != GB_NODE_LIST && n->kind != GB_NODE_MAP;
+        gb_check_error(c, m->rule, key,
+                       "%s.%s must be a text or a number, not %s%s%.*s%s; correct it", m->path, key,
+                       gb_node_kind_name(n), scalar ? " (\"" : "", GB_SHOWN_MAX,
+                       scalar ? n->text : "", scalar ? "\")" : "");
+    }
+}
+
 static void check_value(struct gb_check *c, const struct gb_check_condition *m)
 {
     enum gb_bp_operator op = (enum gb_bp_operator)m->op->value;
@@ -95,6 +102,8 @@ static void check_value(struct gb_check *c, const struct gb_check_condition *m)
                        scalar ? "\")" : "");
     } else if (op == GB_BP_REGEX) {
         check_pattern(c, m);
+    } else if (op == GB_BP_IN) {
+        check_items(c, m);
     }
 }
 

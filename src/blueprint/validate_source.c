@@ -22,7 +22,13 @@ static void check_memory(struct gb_check *c, const struct gb_bp_route *r,
     int64_t need;
     if (gb_mul_i64(packet, count, &need) && need <= budget) return;
     need = gb_mul_sat_i64(packet, count);
-    gb_check_error(c, GB_RULE_P7, "policy.max_in_flight",
+    struct gb_check at = *c;
+    at.entry = r->policy.max_in_flight.given || !gb_check_readable(m->node) ? c->entry : m->node;
+    const char *key = r->policy.max_in_flight.given ? "policy.max_in_flight"
+                      : m->receive_maximum.given    ? "receive_maximum"
+                      : m->max_payload_bytes.given  ? "max_payload_bytes"
+                                                    : "ingress_memory_budget_bytes";
+    gb_check_error(&at, GB_RULE_P7, key,
                    "policy.max_in_flight %" PRId64
                    ": (max_payload_bytes + %d) * (2 * receive_maximum + max_in_flight + 1) is "
                    "%" PRId64 " and must not exceed ingress_memory_budget_bytes, %" PRId64
