@@ -120,13 +120,15 @@ static void warn_shed(struct gb_check *c, const struct gb_lease_cadence *k)
 }
 
 /* V40, V41. */
-static void check_cadence(struct gb_check *c, const struct gb_lease_cadence *cadence)
+static void check_cadence(struct gb_check *c, const struct gb_bp_route_session *s,
+                          const struct gb_lease_cadence *cadence)
 {
     if (cadence->fit == GB_CADENCE_CUT) refuse_cut(c, cadence);
     if (cadence->fit == GB_CADENCE_SHED) warn_shed(c, cadence);
     check_minimum(c, "session.lease_ttl", cadence->ttl_ns, ttl_least_ns);
     if (cadence->fit == GB_CADENCE_CUT) return; /* the rest would judge what the cut left */
     check_minimum(c, "session.renew_interval", cadence->renew_ns, interval_least_ns);
+    if (s->acquire_poll_interval.ns == 0) return; /* derived from what was judged already */
     check_minimum(c, "session.acquire_poll_interval", cadence->poll_ns, interval_least_ns);
 }
 
@@ -156,7 +158,7 @@ static void check_activation(struct gb_check *c, const struct gb_bp_route_sessio
 static void check_lease(struct gb_check *c, const struct gb_bp_route_session *s)
 {
     struct gb_lease_cadence cadence = gb_blueprint_cadence(s, gb_is_clustered(c->b));
-    check_cadence(c, &cadence);
+    check_cadence(c, s, &cadence);
     check_activation(c, s, &cadence);
     if (s->failover_slo.given && !s->broker_health_step_down.given) { /* V43 */
         char slo[GB_DURATION_TEXT_MAX];

@@ -168,8 +168,6 @@ static const struct row cadence_rows[] = {
     {"interval 249ms", "      lease_ttl: 300s\n",
      "      lease_ttl: 300s\n"
      "      renew_interval: 249ms\n",
-     "error: routes[0] (ingest): session.acquire_poll_interval resolves to 249ms; at least 250ms "
-     "is required, raise it [V41]\n"
      "error: routes[0] (ingest): session.renew_interval resolves to 249ms; at least 250ms is "
      "required, raise it [V41]\n"},
     {"only the call is cut", "      lease_ttl: 300s\n",

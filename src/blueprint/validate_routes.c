@@ -152,6 +152,9 @@ static void check_targets(struct gb_check *c, const struct gb_bp_route *r)
         (void)snprintf(path, sizeof path, "bindings[%zu]", i);
         if (r->bindings[i] != NULL) check_target(c, r->bindings[i]->sender, path);
     }
+    for (size_t i = 0; r->bindings != NULL && i < r->binding_ids.count; i++) {
+        if (r->bindings[i] != NULL && r->bindings[i]->sender == r->session.sender) return;
+    }
     check_target(c, r->session.sender, "session.sender_id");
 }
 
