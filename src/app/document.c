@@ -16,6 +16,10 @@ static struct gb_err read_layer(struct gb_document *d, const char *path)
     size_t i = d->input.layer_count;
     struct gb_err err =
         gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, GB_DOCUMENT_WAIT_MS, &d->texts[i]);
+    if (err.code == GB_PAYLOAD_TOO_LARGE) {
+        err = gb_err(err.code, "%s: a document has at most %d bytes (4 MiB); shorten it [%s]", path,
+                     GB_BLUEPRINT_SIZE_MAX, gb_rule_name(GB_RULE_D1));
+    }
     d->layers[i] = (struct gb_blueprint_layer){
         .name = path, .bytes = gb_str_bytes(&d->texts[i]), .format = gb_blueprint_format_of(path)};
     d->input.layer_count++;
