@@ -1,3 +1,6 @@
+#include "adapters/dynamodb/dynamodb_dlq.h"
+#include "adapters/dynamodb/dynamodb_outbox.h"
+#include "adapters/dynamodb/dynamodb_subscriptions.h"
 #include "adapters/memory/memory_dlq.h"
 #include "adapters/memory/memory_outbox.h"
 #include "adapters/sqlite/sqlite_dlq.h"
@@ -17,6 +20,17 @@ static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store
         return gb_memory_outbox_new(
             r->reactor, &(struct gb_memory_outbox_cfg){.ended_max = MEMORY_ENDED_MAX}, &r->outbox);
     }
+    if (s->type.value == GB_BP_DYNAMODB) {
+        const struct gb_dynamodb_outbox_cfg shared = {
+            .reactor = r->reactor,
+            .client = r->dynamodb.client,
+            .table = s->options.table_name,
+            .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),
+            .compaction_grace_ns = s->options.compaction_grace.ns,
+            .metrics = r->cfg.metrics,
+        };
+        return gb_dynamodb_outbox_new(&shared, &r->outbox);
+    }
     const struct gb_sqlite_outbox_cfg cfg = {
         .path = s->options.path,
         .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),
@@ -30,6 +44,16 @@ static struct gb_err build_dlq(struct gb_runtime *r, const struct gb_bp_store *s
 {
     if (s->type.value == GB_BP_MEMORY)
         return gb_memory_dlq_new(r->reactor, &(struct gb_memory_dlq_cfg){0}, &r->dlq);
+    if (s->type.value == GB_BP_DYNAMODB) {
+        const struct gb_dynamodb_dlq_cfg shared = {
+            .reactor = r->reactor,
+            .client = r->dynamodb.client,
+            .table = s->options.table_name,
+            .retention_ns = s->options.retention.ns,
+            .max_scan_pages = s->options.max_scan_pages.value,
+        };
+        return gb_dynamodb_dlq_new(&shared, &r->dlq);
+    }
     const struct gb_sqlite_dlq_cfg cfg = {
         .path = s->options.path,
         .retention_ns = s->options.retention.ns,
@@ -40,6 +64,14 @@ static struct gb_err build_dlq(struct gb_runtime *r, const struct gb_bp_store *s
 
 static struct gb_err build_subscriptions(struct gb_runtime *r, const struct gb_bp_store *s)
 {
+    if (s->type.value == GB_BP_DYNAMODB) {
+        const struct gb_dynamodb_subscriptions_cfg shared = {
+            .reactor = r->reactor,
+            .client = r->dynamodb.client,
+            .table = s->options.table_name,
+        };
+        return gb_dynamodb_subscriptions_new(&shared, &r->subscriptions);
+    }
     const struct gb_sqlite_subscriptions_cfg cfg = {
         .path = s->options.path,
         .queue_max = STORE_QUEUE_MAX,
@@ -62,6 +94,11 @@ struct gb_err gb_build_stores(struct gb_runtime *r)
     struct gb_err opened = gb_sqlite_pool_new(&pool, &r->sqlite);
     if (gb_failed(opened)) {
         return opened;
+    }
+    r->want_count = gb_app_wants(r->cfg.blueprint, r->wants);
+    if (r->want_count > 0) {
+        opened = gb_app_dynamodb_new(&r->dynamodb, r->cfg.loop, r->http, r->cfg.instance_id);
+        if (gb_failed(opened)) return gb_err_in(opened, "stores of type dynamodb");
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gb_bp_store *s = &r->cfg.blueprint->stores[rows[i].role];

@@ -8,22 +8,22 @@
 #include "app/runtime_parts.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "io/file.h"
-#include "io/http_curl.h"
 #include "io/net_uv.h"
 
 #define GB_BIT(phase) (1u << (phase))
 #define GB_STOP_BITS (GB_BIT(GB_PHASE_ROUTES) | GB_BIT(GB_PHASE_SESSIONS))
 static const uint16_t exits[GB_PHASES] = {
-    [GB_PHASE_BUILT] = GB_BIT(GB_PHASE_MARKS) | GB_STOP_BITS,
+    [GB_PHASE_BUILT] = GB_BIT(GB_PHASE_PREFLIGHT) | GB_STOP_BITS,
+    [GB_PHASE_PREFLIGHT] = GB_BIT(GB_PHASE_MARKS) | GB_STOP_BITS,
     [GB_PHASE_MARKS] = GB_BIT(GB_PHASE_RUNNING) | GB_STOP_BITS,
     [GB_PHASE_RUNNING] = GB_STOP_BITS,
     [GB_PHASE_ROUTES] = GB_BIT(GB_PHASE_DRAINERS),
     [GB_PHASE_DRAINERS] = GB_BIT(GB_PHASE_SESSIONS),
     [GB_PHASE_SESSIONS] = GB_BIT(GB_PHASE_SENDERS),
-    [GB_PHASE_SENDERS] = GB_BIT(GB_PHASE_HTTP),
-    [GB_PHASE_HTTP] = GB_BIT(GB_PHASE_STORES),
-    [GB_PHASE_STORES] = GB_BIT(GB_PHASE_ENDED),
+    [GB_PHASE_SENDERS] = GB_BIT(GB_PHASE_STORES),
+    [GB_PHASE_STORES] = GB_BIT(GB_PHASE_DYNAMODB),
+    [GB_PHASE_DYNAMODB] = GB_BIT(GB_PHASE_HTTP),
+    [GB_PHASE_HTTP] = GB_BIT(GB_PHASE_ENDED),
 };
 
 /* The settle phase of spec 08 §3, and what the later phases keep for themselves. */
@@ -42,12 +42,7 @@ static struct gb_err build_io(struct gb_runtime *r)
 {
     struct gb_err err = gb_net_uv_new(r->cfg.loop, &r->net);
     if (gb_failed(err)) return err;
-    const char *ca_file = gb_env("AWS_CA_BUNDLE");
-    const struct gb_http_curl_cfg cfg = {
-        .ca_file = ca_file != NULL ? ca_file : gb_env("SSL_CERT_FILE"),
-        .ca_path = gb_env("SSL_CERT_DIR"),
-    };
-    err = gb_http_curl_new(r->cfg.loop, &cfg, &r->http);
+    err = gb_app_http_new(r->cfg.loop, &r->http);
     if (gb_failed(err)) return err;
     return gb_ledger_new(0, &r->ledger);
 }
@@ -55,7 +50,7 @@ static struct gb_err build_io(struct gb_runtime *r)
 static struct gb_err build(struct gb_runtime *r)
 {
     static struct gb_err (*const steps[])(struct gb_runtime *) = {
-        gb_build_stores,  build_io,        gb_build_sessions,
+        build_io,         gb_build_stores, gb_build_sessions,
         gb_build_senders, gb_build_routes, gb_build_drainers,
     };
     struct gb_err err = gb_lease_log(r->cfg.blueprint);
@@ -108,10 +103,9 @@ static void start_parts(struct gb_runtime *r)
 static void mark_read(struct gb_op *op, void *arg)
 {
     struct gb_runtime *r = arg;
-    r->pending--;
     if (gb_failed(op->result) && !r->stopping)
         gb_runtime_fail(r, gb_err_in(op->result, "reading the outbox's fencing mark"));
-    if (r->pending > 0) return;
+    if (--r->pending > 0) return; /* not before a stop from there has seen that this runs */
     if (r->stopping) {
         enter(r, GB_PHASE_ROUTES);
     } else if (!r->terminal) {
@@ -119,7 +113,7 @@ static void mark_read(struct gb_op *op, void *arg)
     }
 }
 
-void gb_runtime_start(struct gb_runtime *r)
+static void read_marks(struct gb_runtime *r)
 {
     set_phase(r, GB_PHASE_MARKS);
     uint64_t deadline_ns = gb_reactor_now_ns(r->reactor) + 30 * (uint64_t)GB_SEC;
@@ -134,6 +128,52 @@ void gb_runtime_start(struct gb_runtime *r)
         gb_local_authority_start(&b->authority, &cfg, &b->mark, mark_read, r);
     }
     if (r->drainer_count == 0) start_parts(r);
+}
+
+static void preflight_news(void *arg, const struct gb_dynamodb_want *want,
+                           enum gb_dynamodb_news news, const struct gb_err *err)
+{
+    (void)arg;
+    if (news == GB_DYNAMODB_NEWS_MISSING) {
+        GB_LOG(GB_LOG_WARN, "table is missing: create it with gobridge -create-tables",
+               gb_lf_str("table", want->table));
+    } else if (news == GB_DYNAMODB_NEWS_WARNING) {
+        GB_LOG(GB_LOG_WARN, "table does not fit; preflight_advisory lets it pass",
+               gb_lf_str("table", want->table), gb_lf_err(err));
+    }
+}
+
+static void preflight_done(struct gb_op *op, void *arg)
+{
+    struct gb_runtime *r = arg;
+    if (gb_failed(op->result) && !r->stopping)
+        gb_runtime_fail(r, gb_err_in(op->result, "preflight of the stores"));
+    r->pending = 0;
+    if (r->stopping) {
+        enter(r, GB_PHASE_ROUTES);
+    } else if (!r->terminal) {
+        read_marks(r);
+    }
+}
+
+void gb_runtime_start(struct gb_runtime *r)
+{
+    set_phase(r, GB_PHASE_PREFLIGHT);
+    if (r->dynamodb.client == NULL) {
+        read_marks(r);
+        return;
+    }
+    r->preflight = (struct gb_dynamodb_provision){
+        .reactor = r->reactor,
+        .client = r->dynamodb.client,
+        .mode = GB_DYNAMODB_PREFLIGHT,
+        .wants = r->wants,
+        .want_count = r->want_count,
+        .report = preflight_news,
+    };
+    r->preflight.op.deadline_ns = gb_reactor_now_ns(r->reactor) + 60 * (uint64_t)GB_SEC;
+    r->pending = 1;
+    gb_dynamodb_provision(&r->preflight, preflight_done, r);
 }
 
 /* Every stop operation of a phase ends here; the last one opens the next phase. */
@@ -199,6 +239,8 @@ static void close_http(struct gb_runtime *r)
         gb_aws_credentials_unref(r->senders[i].credentials);
         r->senders[i].credentials = NULL;
     }
+    gb_aws_credentials_unref(r->dynamodb.credentials);
+    r->dynamodb.credentials = NULL;
     if (r->http == NULL) return;
     r->pending++;
     r->http->ops->close(r->http, &r->close_http, phase_op_done, r);
@@ -238,6 +280,14 @@ static void close_stores(struct gb_runtime *r)
     r->subscriptions = NULL;
 }
 
+static void close_dynamodb(struct gb_runtime *r)
+{
+    if (r->dynamodb.client == NULL) return;
+    r->pending++;
+    gb_dynamodb_client_close(r->dynamodb.client, &r->close_dynamodb, phase_op_done, r);
+    r->dynamodb.client = NULL;
+}
+
 static void ended(struct gb_runtime *r)
 {
     r->done(r->done_arg, r->result);
@@ -247,13 +297,10 @@ static void ended(struct gb_runtime *r)
 static void enter(struct gb_runtime *r, enum gb_runtime_phase phase)
 {
     static void (*const actions[GB_PHASES])(struct gb_runtime *) = {
-        [GB_PHASE_ROUTES] = stop_routes,
-        [GB_PHASE_DRAINERS] = stop_drainers,
-        [GB_PHASE_SESSIONS] = stop_sessions,
-        [GB_PHASE_SENDERS] = close_senders,
-        [GB_PHASE_HTTP] = close_http,
-        [GB_PHASE_STORES] = close_stores,
-        [GB_PHASE_ENDED] = ended,
+        [GB_PHASE_ROUTES] = stop_routes,     [GB_PHASE_DRAINERS] = stop_drainers,
+        [GB_PHASE_SESSIONS] = stop_sessions, [GB_PHASE_SENDERS] = close_senders,
+        [GB_PHASE_STORES] = close_stores,    [GB_PHASE_DYNAMODB] = close_dynamodb,
+        [GB_PHASE_HTTP] = close_http,        [GB_PHASE_ENDED] = ended,
     };
     for (;;) {
         set_phase(r, phase);
@@ -280,7 +327,9 @@ void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
     if (drain_ns > 0 && settle_ns > (uint64_t)drain_ns) settle_ns = (uint64_t)drain_ns;
     if (settle_ns > settle_max_ns) settle_ns = settle_max_ns;
     r->settle_deadline_ns = now_ns + settle_ns;
-    if (r->phase == GB_PHASE_MARKS && r->pending > 0) return; /* mark_read goes on from there */
+    bool starting = r->phase == GB_PHASE_PREFLIGHT || r->phase == GB_PHASE_MARKS;
+    if (r->phase == GB_PHASE_PREFLIGHT) gb_op_cancel(&r->preflight.op);
+    if (starting && r->pending > 0) return; /* preflight_done, mark_read go on from there */
     enter(r, GB_PHASE_ROUTES);
 }
 

@@ -3,6 +3,7 @@
 
 #include "adapters/aws/aws_credentials.h"
 #include "adapters/sqlite/sqlite_pool.h"
+#include "app/dynamodb.h"
 #include "app/runtime.h"
 #include "base/map.h"
 #include "base/op.h"
@@ -22,14 +23,16 @@
 
 enum gb_runtime_phase {
     GB_PHASE_BUILT = 0,
-    GB_PHASE_MARKS, /* local tokens are read */
+    GB_PHASE_PREFLIGHT, /* shapes of the tables */
+    GB_PHASE_MARKS,     /* local tokens are read */
     GB_PHASE_RUNNING,
     GB_PHASE_ROUTES,   /* intake has stopped, deliveries settle */
     GB_PHASE_DRAINERS, /* last batch of each partition */
     GB_PHASE_SESSIONS, /* DISCONNECT */
     GB_PHASE_SENDERS,
-    GB_PHASE_HTTP,
     GB_PHASE_STORES,
+    GB_PHASE_DYNAMODB,
+    GB_PHASE_HTTP,
     GB_PHASE_ENDED,
     GB_PHASES,
 };
@@ -64,6 +67,10 @@ struct gb_runtime {
     char *owner_token; /* instance_id#<boot-nonce> */
     struct gb_net *net;
     struct gb_http *http;
+    struct gb_app_dynamodb dynamodb; /* empty: no store needs it */
+    struct gb_dynamodb_want wants[GB_BP_ROLE_COUNT];
+    size_t want_count;
+    struct gb_dynamodb_provision preflight;
     struct gb_sqlite_pool *sqlite;
     struct gb_outbox *outbox;
     struct gb_dlq *dlq;
@@ -80,7 +87,7 @@ struct gb_runtime {
     struct gb_map by_partition; /* -> struct gb_built_drainer */
     enum gb_runtime_phase phase;
     size_t pending; /* operations of the phase */
-    struct gb_op close_http, close_outbox, close_dlq, close_subscriptions;
+    struct gb_op close_http, close_dynamodb, close_outbox, close_dlq, close_subscriptions;
     bool started, stopping, terminal;
     uint64_t deadline_ns, settle_deadline_ns;
     struct gb_err result; /* first failure of the stop */

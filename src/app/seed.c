@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/dynamodb/dynamodb_subscriptions.h"
 #include "adapters/sqlite/sqlite_subscriptions.h"
 #include "app/document.h"
+#include "app/dynamodb.h"
 #include "app/process.h"
 #include "app/seed_list.h"
 #include "base/log.h"
@@ -15,7 +17,8 @@
 struct seeding {
     struct gb_loop *loop;
     struct gb_metrics *metrics;
-    struct gb_sqlite_pool *pool;
+    struct gb_app_aws aws;       /* for a store of type dynamodb, */
+    struct gb_sqlite_pool *pool; /* else */
     struct gb_subscriptions *store;
     struct gb_seed *seeds;
     size_t count, next;
@@ -86,6 +89,26 @@ static void remembered(struct gb_op *op, void *arg)
     seed_next(g);
 }
 
+static struct gb_err open_dynamodb(struct seeding *g, const struct gb_bp_store *store)
+{
+    struct gb_err err = gb_app_aws_open(&g->aws, g->loop);
+    if (gb_failed(err)) return err;
+    const struct gb_dynamodb_subscriptions_cfg cfg = {
+        .reactor = gb_loop_reactor(g->loop),
+        .client = g->aws.d.client,
+        .table = store->options.table_name,
+    };
+    return gb_dynamodb_subscriptions_new(&cfg, &g->store);
+}
+
+static struct gb_err open_sqlite(struct seeding *g, const struct gb_bp_store *store)
+{
+    const struct gb_sqlite_subscriptions_cfg cfg = {.path = store->options.path, .queue_max = 16};
+    const struct gb_sqlite_pool_cfg pool = {.loop = g->loop, .metrics = g->metrics};
+    struct gb_err err = gb_sqlite_pool_new(&pool, &g->pool);
+    return gb_failed(err) ? err : gb_sqlite_subscriptions_new(g->pool, &cfg, &g->store);
+}
+
 static struct gb_err write_seeds(struct seeding *g, const struct gb_blueprint *b)
 {
     const struct gb_bp_store *store = &b->stores[GB_BP_SUBSCRIPTIONS];
@@ -95,13 +118,7 @@ static struct gb_err write_seeds(struct seeding *g, const struct gb_blueprint *b
     if (gb_failed(err)) return err;
     err = gb_metrics_new(&g->metrics);
     if (gb_failed(err)) return err;
-    const struct gb_sqlite_subscriptions_cfg cfg = {.path = store->options.path, .queue_max = 16};
-    const struct gb_sqlite_pool_cfg pool = {.loop = g->loop, .metrics = g->metrics};
-    err = gb_sqlite_pool_new(&pool, &g->pool);
-    if (gb_failed(err)) {
-        return err;
-    }
-    err = gb_sqlite_subscriptions_new(g->pool, &cfg, &g->store);
+    err = store->type.value == GB_BP_DYNAMODB ? open_dynamodb(g, store) : open_sqlite(g, store);
     if (gb_failed(err)) return gb_err_in(err, "stores.managed_subscriptions");
     seed_next(g);
     gb_loop_run(g->loop);
@@ -135,6 +152,7 @@ int gb_process_seed(const struct gb_options *o)
     if (!gb_failed(err)) err = write_seeds(&g, blueprint);
     if (gb_failed(err)) exit_code = report(&err, 1);
 out:
+    gb_app_aws_close(&g.aws);
     gb_sqlite_pool_free(g.pool);
     if (g.loop != NULL) {
         gb_loop_drain_closing(g.loop);

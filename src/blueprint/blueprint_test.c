@@ -55,9 +55,9 @@ static void the_cluster_document_is_refused_only_for_support(void **state)
             fail_msg("unexpected: %s", line);
         }
     }
-    assert_int_equal(errors, 6);
+    assert_int_equal(errors, 3);
     assert_int_equal(warnings, 1);
-    assert_string_equal(err.message, "config validation failed: 6 errors");
+    assert_string_equal(err.message, "config validation failed: 3 errors");
     free(said);
     free(text);
 }

@@ -43,14 +43,10 @@ static void check_stores(struct gb_check *c)
     for (int i = 0; i < GB_BP_ROLE_COUNT; i++) {
         const struct gb_bp_store *s = &c->b->stores[i];
         char key[GB_CHECK_PATH_MAX];
-        char text[GB_CHECK_PATH_MAX + 32];
         if (s->node == NULL) continue;
         (void)snprintf(key, sizeof key, "stores.%s", gb_schema_role_name((enum gb_bp_role)i));
         if (i == GB_BP_LEASE) {
             refuse(c, key, key, "remove it");
-        } else if (s->type.value == GB_BP_DYNAMODB) {
-            (void)snprintf(text, sizeof text, "%s: type dynamodb", key);
-            refuse(c, key, text, "use type: sqlite");
         }
     }
 }
