@@ -81,13 +81,31 @@ void gb_document_print_findings(const struct gb_findings *findings, const struct
     gb_str_deinit(&text);
 }
 
+/* As a block between the lines of the log (spec 01 §5.1). */
+static void print_refused_start(const struct gb_findings *findings, const struct gb_document *d)
+{
+    struct gb_str text = {0};
+    gb_findings_print(findings, d->names, &text);
+    (void)fputs("config validation failed:\n", stderr);
+    for (const char *line = text.data; line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+        (void)fprintf(stderr, "  %.*s\n", size, line);
+        line += line[size] == '\n' ? size + 1 : size;
+    }
+    gb_str_deinit(&text);
+}
+
 static struct gb_err check(const struct gb_document *d, enum gb_document_use use,
                            struct gb_findings *findings, struct gb_blueprint **out)
 {
     struct gb_err err = gb_findings_check(findings);
     if (!gb_failed(err)) err = gb_blueprint_load_layers(&d->input, findings, out);
     if (!gb_failed(err) && use == GB_DOCUMENT_RUN) err = gb_blueprint_supported(*out, findings);
-    if (!findings->failed) gb_document_print_findings(findings, d);
+    if (!findings->failed && use == GB_DOCUMENT_RUN && findings->error_count > 0) {
+        print_refused_start(findings, d);
+    } else if (!findings->failed) {
+        gb_document_print_findings(findings, d);
+    }
     if (!gb_failed(err) && use == GB_DOCUMENT_VALIDATE_STRICT && findings->warning_count > 0)
         err = gb_err(GB_INVALID_CONFIG, "%zu warnings under -strict", findings->warning_count);
     return err;

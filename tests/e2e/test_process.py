@@ -132,7 +132,8 @@ def test_broken_document_is_fatal(folder):
     path.write_text("bridge: [")
     result = call("-config", path)
     assert result.returncode == 1
-    assert re.match(rf"{re.escape(str(path))}:\d+:\d+: error: ", result.stderr)
+    block = rf"config validation failed:\n  {re.escape(str(path))}:\d+:\d+: error: [^\n]+\n"  # spec 01 §5.1
+    assert re.match(block + r"\{", result.stderr), result.stderr
 
 
 @pytest.mark.parametrize("value", ["=a", "plant=", "plant=a,,b", "plant=a/#/b"])
