@@ -130,7 +130,7 @@ static void check_05_28_empty_keys_and_ttl(void **state)
     assert_string_equal(got->category, "");
     gb_dlq_entry_free(got);
     dlq_list_is(&dynamodb, &(struct gb_dlq_filter){0}, "a");
-    reopen_as(&dynamodb, (struct gb_dynamodb_dlq_cfg){.retention_ns = 30 * 24 * GB_HOUR});
+    reopen_as(&dynamodb, (struct gb_dynamodb_dlq_cfg){.retention_ns = (int64_t)30 * 24 * GB_HOUR});
     assert_int_equal(dlq_store(&dynamodb, "b", "r", "permanent", 1700000000999), GB_OK);
     item = item_of(&call, "DLQ#b");
     assert_true(holds(item, "\"route_id\""));
