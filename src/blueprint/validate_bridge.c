@@ -93,7 +93,7 @@ static bool is_authority(const char *at)
     if (name > size || name == 0) return false;
     if (name == size) return true;
     size_t digits = strspn(host + name + 1, "0123456789");
-    if (host[name] != ':' || digits == 0 || name + 1 + digits != size) return false;
+    if (host[name] != ':' || name + 1 + digits != size) return false;
     unsigned long port = strtoul(host + name + 1, NULL, 10);
     return port >= 1 && port <= 65535;
 }

@@ -55,6 +55,7 @@ static const struct edge_row endpoint_rows[] = {
     {"one letter, TLS", ENDPOINT("https://a"), GB_RULE_C5, "endpoints.http", false},
     {"no host", ENDPOINT("http://"), GB_RULE_C5, "endpoints.http", true},
     {"no host before a port", ENDPOINT("http://:80"), GB_RULE_C5, "endpoints.http", true},
+    {"a port without a colon", ENDPOINT("http://[::1]8080"), GB_RULE_C5, "endpoints.http", true},
     {"least port", ENDPOINT("http://a:1"), GB_RULE_C5, "endpoints.http", false},
     {"largest port", ENDPOINT("http://a:65535/x"), GB_RULE_C5, "endpoints.http", false},
     {"port 0", ENDPOINT("http://a:0"), GB_RULE_C5, "endpoints.http", true},
