@@ -423,16 +423,19 @@ def test_conservation_over_a_thousand_mixed_messages(new_bridge, publisher, fake
         publisher.publish(f"telemetry/{i % 9}", payload, qos={"qos0": 0, "qos2": 2}.get(kind, 1),
                           message_id=None if kind == "anonymous" else f"m{i}")
     publisher.flush()
-    wanted = set().union(*(p for k, p in sent.items() if k != "refuse"))
-    fake.wait_for_payloads(wanted, 60)
+    # A burst may fill the ingress queue: QoS 0 is then dropped and counted (03 §6.4), everything else must arrive.
+    possible = set().union(*(p for k, p in sent.items() if k != "refuse"))
+    fake.wait_for_payloads(possible - sent["qos0"], 60)
+    rig.wait_until(lambda: len(fake.distinct()) + bridge.metrics()["MQTTRouterDropped"] == len(possible), 30,
+                   "each QoS 0 message has arrived or was counted as dropped")
     rig.wait_until(lambda: len(bridge.dlq()) == len(sent["refuse"]), 30, "all refused ones are dead letters")
-    rig.wait_until(lambda: (c := bridge.metrics())["MessagesSent"] == len(wanted) and c["MQTTUnsettled"] == 0, 30,
-                   "all are settled")
-    assert fake.distinct() == wanted
+    rig.wait_until(lambda: (c := bridge.metrics())["MessagesSent"] == len(fake.distinct()) and c["MQTTUnsettled"] == 0,
+                   30, "all are settled")
+    assert possible - fake.distinct() <= sent["qos0"] and fake.distinct() <= possible
     assert {rig.payload_of(e["envelope"]) for e in bridge.dlq()} == sent["refuse"]
     assert bridge.terminate() == 0
     c = bridge.last_metrics()
-    assert c["MessagesReceived"] == 1000
+    assert c["MessagesReceived"] + c["MQTTRouterDropped"] == 1000
     assert c["MessagesReceived"] == (c["MessagesSent"] + c["MessagesDropped"] + c["MessagesFiltered"] +
                                      c["MessagesExpired"] + c["DLQEntries"])
 
