@@ -20,6 +20,7 @@ struct gb_reactor {
     struct gb_list tasks;
     struct gb_list flushes;
     uint64_t now_ns;
+    uint64_t suspended_ns;
     int64_t wall_ms;
     uint64_t random[4];
     void (*wake)(void *arg);
@@ -169,6 +170,11 @@ void gb_reactor_set_now(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms)
     r->wall_ms = wall_ms;
 }
 
+void gb_reactor_set_suspended(struct gb_reactor *r, uint64_t suspended_ns)
+{
+    if (suspended_ns > r->suspended_ns) r->suspended_ns = suspended_ns;
+}
+
 void gb_reactor_run(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms)
 {
     gb_reactor_set_now(r, mono_ns, wall_ms);
@@ -201,6 +207,11 @@ static void wake_if_changed(struct gb_reactor *r, uint64_t next_before_ns)
 uint64_t gb_reactor_now_ns(const struct gb_reactor *r)
 {
     return r->now_ns;
+}
+
+uint64_t gb_reactor_boot_ns(const struct gb_reactor *r)
+{
+    return r->now_ns + r->suspended_ns;
 }
 
 int64_t gb_reactor_wall_ms(const struct gb_reactor *r)

@@ -53,12 +53,16 @@ void gb_reactor_run(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms);
 void gb_reactor_set_now(struct gb_reactor *r, uint64_t mono_ns, int64_t wall_ms);
 /* When the next run is due: 0 = now (tasks wait), UINT64_MAX = nothing to do. */
 uint64_t gb_reactor_next_ns(const struct gb_reactor *r);
+/* How long the machine was suspended since it started; never falls. */
+void gb_reactor_set_suspended(struct gb_reactor *r, uint64_t suspended_ns);
 /* Called when a task is deferred or the earliest timer changes outside gb_reactor_run, so that a
  * driver that sleeps can wake; may be NULL. */
 void gb_reactor_on_wake(struct gb_reactor *r, void (*wake)(void *arg), void *arg);
 
 /* User side. Both clocks are sampled once a turn. */
 uint64_t gb_reactor_now_ns(const struct gb_reactor *r); /* monotonic */
+/* Monotonic, and advances during suspend (spec 06 §6.3); timers don't follow it. */
+uint64_t gb_reactor_boot_ns(const struct gb_reactor *r);
 int64_t gb_reactor_wall_ms(const struct gb_reactor *r); /* may jump; row times only */
 /* xoshiro256**, seeded: for jitter and ids, not for keys. */
 uint64_t gb_reactor_random(struct gb_reactor *r);

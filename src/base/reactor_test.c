@@ -349,6 +349,11 @@ static void clocks_are_those_of_the_turn(void **state)
     gb_reactor_run(b->r, 8, 900); /* the wall clock may step back */
     assert_int_equal(gb_reactor_now_ns(b->r), 8);
     assert_int_equal(gb_reactor_wall_ms(b->r), 900);
+    assert_int_equal(gb_reactor_boot_ns(b->r), 8);
+    gb_reactor_set_suspended(b->r, 100);
+    gb_reactor_set_suspended(b->r, 50); /* never falls */
+    assert_int_equal(gb_reactor_boot_ns(b->r), 108);
+    assert_int_equal(gb_reactor_now_ns(b->r), 8);
 }
 
 static void random_numbers_follow_the_seed(void **state)

@@ -18,10 +18,13 @@ struct gb_loop {
     uv_idle_t idle;   /* active = do not sleep */
     uv_timer_t timer; /* bounds the sleep; its callback has nothing to do */
     struct gb_reactor *reactor;
+    uint64_t suspended_ns;
     bool clock_stale; /* the loop may have slept since the reactor's clock was set */
 };
 
-enum { NS_PER_MS = 1000000, MS_PER_S = 1000 };
+enum { NS_PER_MS = 1000000, MS_PER_S = 1000, NS_PER_S = 1000000000 };
+/* What two readings of the clocks, one after the other, may differ by is no suspend. */
+static const uint64_t suspend_floor_ns = 10 * 1000000ull;
 
 /* --- the turn --- */
 
@@ -33,11 +36,32 @@ static int64_t wall_clock_ms(void)
     return (int64_t)t.tv_sec * MS_PER_S + t.tv_nsec / NS_PER_MS;
 }
 
+/* The monotonic clock stands still during a suspend, the boot clock does not. */
+static uint64_t suspended_ns(void)
+{
+    struct timespec boot;
+    int rc = clock_gettime(CLOCK_BOOTTIME, &boot);
+    GB_ASSERT(rc == 0);
+    uint64_t mono_ns = uv_hrtime(); /* second: a pause in between must not count as a suspend */
+    uint64_t boot_ns = (uint64_t)boot.tv_sec * NS_PER_S + (uint64_t)boot.tv_nsec;
+    return boot_ns > mono_ns ? boot_ns - mono_ns : 0;
+}
+
+static void set_clocks(struct gb_loop *l)
+{
+    uint64_t suspended = suspended_ns();
+    if (suspended > l->suspended_ns + suspend_floor_ns) {
+        l->suspended_ns = suspended;
+        gb_reactor_set_suspended(l->reactor, suspended);
+    }
+    gb_reactor_set_now(l->reactor, uv_hrtime(), wall_clock_ms());
+}
+
 void gb_loop_refresh_clock(struct gb_loop *l)
 {
     if (!l->clock_stale) return;
     l->clock_stale = false;
-    gb_reactor_set_now(l->reactor, uv_hrtime(), wall_clock_ms());
+    set_clocks(l);
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -117,7 +141,7 @@ struct gb_err gb_loop_new(struct gb_loop **out)
     }
     (void)signal(SIGPIPE, SIG_IGN); /* fails for unknown signals only */
     start_handles(l);
-    gb_reactor_set_now(l->reactor, uv_hrtime(), wall_clock_ms());
+    set_clocks(l);
     *out = l;
     return gb_ok();
 }
@@ -138,7 +162,7 @@ void gb_loop_free(struct gb_loop *l)
 
 void gb_loop_run(struct gb_loop *l)
 {
-    gb_reactor_set_now(l->reactor, uv_hrtime(), wall_clock_ms());
+    set_clocks(l);
     (void)uv_run(&l->uv, UV_RUN_DEFAULT); /* says whether handles are left, and `check` always is */
 }
 

@@ -20,6 +20,7 @@ struct gb_session_health {
     int64_t oldest_unsettled_age_ms;
     double receive_window_utilization;
     uint64_t recovery_recycle_count;
+    uint64_t failed_attempts; /* to connect or converge, since start */
     struct gb_err last_error; /* GB_OK when none */
 };
 
