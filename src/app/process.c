@@ -22,6 +22,7 @@ struct process {
     struct gb_signal *signals[SIGNALS];
     struct gb_timer budget; /* T0 + shutdown_timeout */
     char *instance_id;
+    char *owner; /* instance_id#<boot-nonce>: one for the life of the process (spec 06 §2) */
     bool stopping;
     int exit_code;
 };
@@ -114,6 +115,16 @@ static char *instance_id(const struct process *p)
     return gb_asprintf("%s-%.8s", host, id);
 }
 
+static struct gb_err name_instance(struct process *p)
+{
+    char nonce[GB_NONCE_SIZE];
+    struct gb_err err = gb_nonce(nonce);
+    if (gb_failed(err)) return err;
+    p->instance_id = instance_id(p);
+    if (p->instance_id != NULL) p->owner = gb_asprintf("%s#%s", p->instance_id, nonce);
+    return p->owner == NULL ? gb_err_no_memory("instance id") : gb_ok();
+}
+
 static struct gb_err load_document(struct process *p, const struct gb_options *o)
 {
     struct gb_err err = gb_document_load(o, o->config, GB_DOCUMENT_RUN, &p->blueprint);
@@ -156,6 +167,7 @@ static struct gb_err start_runtime(struct process *p)
         .metrics = p->metrics,
         .blueprint = p->blueprint,
         .instance_id = p->instance_id,
+        .owner = p->owner,
         .terminal = on_terminal,
         .arg = p,
     };
@@ -177,6 +189,7 @@ static void close_process(struct process *p)
     gb_metrics_free(p->metrics);
     gb_blueprint_free(p->blueprint);
     free(p->instance_id);
+    free(p->owner);
 }
 
 int gb_process_run(const struct gb_options *o)
@@ -193,10 +206,7 @@ int gb_process_run(const struct gb_options *o)
         p.reactor = gb_loop_reactor(p.loop);
         err = open_process(&p);
     }
-    if (!gb_failed(err)) {
-        p.instance_id = instance_id(&p);
-        if (p.instance_id == NULL) err = gb_err_no_memory("instance id");
-    }
+    if (!gb_failed(err)) err = name_instance(&p);
     if (!gb_failed(err)) {
         gb_log_set_instance(p.instance_id);
         err = start_runtime(&p);

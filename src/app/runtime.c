@@ -6,7 +6,6 @@
 
 #include "app/lease_log.h"
 #include "app/runtime_parts.h"
-#include "base/id.h"
 #include "base/log.h"
 #include "io/net_uv.h"
 
@@ -67,13 +66,6 @@ struct gb_err gb_runtime_new(const struct gb_runtime_cfg *cfg, struct gb_runtime
     if (r == NULL) return gb_err_no_memory("runtime");
     r->cfg = *cfg;
     r->reactor = gb_loop_reactor(cfg->loop);
-    char nonce[GB_ID_HEX_SIZE];
-    gb_id_hex(r->reactor, nonce);
-    r->owner_token = gb_asprintf("%s#%.8s", cfg->instance_id, nonce);
-    if (r->owner_token == NULL) {
-        free(r);
-        return gb_err_no_memory("runtime");
-    }
     *out = r;
     return build(r);
 }
@@ -123,7 +115,7 @@ static void read_marks(struct gb_runtime *r)
         b->mark.deadline_ns = deadline_ns;
         const struct gb_local_authority_cfg cfg = {.reactor = r->reactor,
                                                    .outbox = r->outbox,
-                                                   .owner = r->owner_token,
+                                                   .owner = r->cfg.owner,
                                                    .partition = b->partition};
         gb_local_authority_start(&b->authority, &cfg, &b->mark, mark_read, r);
     }
@@ -345,6 +337,5 @@ void gb_runtime_free(struct gb_runtime *r)
     free(r->senders);
     free(r->routes);
     free(r->drainers);
-    free(r->owner_token);
     free(r);
 }

@@ -19,6 +19,7 @@ struct gb_runtime_cfg {
     struct gb_metrics *metrics;
     const struct gb_blueprint *blueprint;
     const char *instance_id;
+    const char *owner; /* token of the process: instance_id#<boot-nonce> */
     /* Something is terminal (spec 08 §1): the process must stop and exit non-zero. */
     void (*terminal)(void *arg, struct gb_err cause);
     void *arg;

@@ -76,6 +76,7 @@ static bool build_failing_at(const struct gb_blueprint *blueprint, unsigned n, u
                                        .metrics = metrics,
                                        .blueprint = blueprint,
                                        .instance_id = "i1",
+                                       .owner = "i1#n",
                                        .terminal = terminal};
     gb_oom_fail_at(n);
     struct gb_err err = gb_runtime_new(&cfg, &r);

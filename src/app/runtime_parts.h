@@ -64,7 +64,6 @@ struct gb_built_drainer {
 struct gb_runtime {
     struct gb_runtime_cfg cfg;
     struct gb_reactor *reactor;
-    char *owner_token; /* instance_id#<boot-nonce> */
     struct gb_net *net;
     struct gb_http *http;
     struct gb_app_dynamodb dynamodb; /* empty: no store needs it */

@@ -90,9 +90,21 @@ static void environment(void **state)
     assert_string_equal(gb_env("GB_TEST_SET"), "value");
 }
 
+static void nonces_are_hex_and_differ(void **state)
+{
+    (void)state;
+    char a[GB_NONCE_SIZE], b[GB_NONCE_SIZE];
+    assert_false(gb_failed(gb_nonce(a)));
+    assert_false(gb_failed(gb_nonce(b)));
+    assert_int_equal(strspn(a, "0123456789abcdef"), 32);
+    assert_int_equal(strlen(a), 32);
+    assert_string_not_equal(a, b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonces_are_hex_and_differ),
         cmocka_unit_test_setup_teardown(reading, make_file, remove_file),
         cmocka_unit_test(silent_pipe_is_refused_at_once),
         cmocka_unit_test(environment),
