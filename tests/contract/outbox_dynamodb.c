@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,89 @@ struct gb_bytes outbox_dynamodb_get(struct outbox_dynamodb *d, struct gb_dynamod
     return call->answer.item;
 }
 
+/* --- what is held --- */
+
+static struct outbox_held *held_of(struct outbox_dynamodb *d, struct gb_bytes partition)
+{
+    for (size_t i = 0; i < OUTBOX_HELD_MAX; i++) {
+        struct outbox_held *h = &d->held[i];
+        if (h->partition[0] == '\0' || gb_bytes_equal_c(partition, h->partition)) return h;
+    }
+    fail_msg("more than %d partitions are held", OUTBOX_HELD_MAX);
+    return NULL;
+}
+
+static void hold(struct outbox_dynamodb *d, struct gb_bytes partition, const struct gb_token *token)
+{
+    struct outbox_held *h = held_of(d, partition);
+    (void)snprintf(h->partition, sizeof h->partition, "%.*s", (int)partition.size,
+                   (const char *)partition.data);
+    (void)snprintf(h->owner, sizeof h->owner, "%.*s", (int)token->owner.size,
+                   (const char *)token->owner.data);
+    h->version = token->version;
+}
+
+void outbox_dynamodb_hold(struct outbox_dynamodb *d, const char *partition, const char *owner,
+                          uint64_t version)
+{
+    hold(d, gb_bytes_c(partition), &(struct gb_token){gb_bytes_c(owner), version});
+}
+
+static bool holds(void *arg, struct gb_bytes partition, struct gb_token *out)
+{
+    const struct outbox_held *h = held_of(arg, partition);
+    *out = (struct gb_token){gb_bytes_c(h->owner), h->version};
+    return h->version > 0;
+}
+
+static struct outbox_dynamodb *of(struct gb_outbox *o)
+{
+    return GB_CONTAINER_OF(o, struct outbox_dynamodb, port);
+}
+
+static void persist(struct gb_outbox *o, struct gb_outbox_persist *q, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->persist(of(o)->inner, q, done, arg);
+}
+
+static void claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *done, void *arg)
+{
+    struct outbox_dynamodb *d = of(o);
+    if (gb_token_valid(&q->token) && q->token.version >= held_of(d, q->partition)->version)
+        hold(d, q->partition, &q->token);
+    d->inner->ops->claim(d->inner, q, done, arg);
+}
+
+static void settle(struct gb_outbox *o, struct gb_outbox_settle *q, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->settle(of(o)->inner, q, done, arg);
+}
+
+static void expire(struct gb_outbox *o, struct gb_outbox_expire *q, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->expire(of(o)->inner, q, done, arg);
+}
+
+static void depth(struct gb_outbox *o, struct gb_outbox_depth *q, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->depth(of(o)->inner, q, done, arg);
+}
+
+static void stats(struct gb_outbox *o, struct gb_outbox_stats *q, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->stats(of(o)->inner, q, done, arg);
+}
+
+static void close_inner(struct gb_outbox *o, struct gb_op *op, gb_done_fn *done, void *arg)
+{
+    of(o)->inner->ops->close(of(o)->inner, op, done, arg);
+}
+
+static const struct gb_outbox_ops watching = {persist, claim, settle,     expire,
+                                              depth,   stats, close_inner};
+
+/* --- the store --- */
+
 void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max)
 {
     struct outbox_dynamodb *d = b->ctx;
@@ -52,8 +136,13 @@ void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max)
         .metrics = d->metrics,
         .wall_ms = store_driver_wall_ms,
         .clock_arg = &b->driver,
+        .holds = d->direct ? holds : NULL,
+        .holds_arg = d,
+        .direct_max = d->direct_max,
     };
-    assert_int_equal(gb_dynamodb_outbox_new(&cfg, &b->store).code, GB_OK);
+    assert_int_equal(gb_dynamodb_outbox_new(&cfg, &d->inner).code, GB_OK);
+    d->port.ops = &watching;
+    b->store = &d->port;
 }
 
 static void create_table(struct outbox_dynamodb *d)
@@ -82,6 +171,7 @@ void outbox_dynamodb_set_up(struct outbox_backend *b, size_t queue_max)
         .loop = d->client.loop, .reactor = d->client.reactor, .wall_ms = start_ms};
     assert_int_equal(gb_metrics_new(&d->metrics).code, GB_OK);
     create_table(d);
+    memset(d->held, 0, sizeof d->held);
     b->store = NULL;
     outbox_dynamodb_reopen(b, queue_max);
 }

@@ -12,10 +12,20 @@
  * Thread: the test's.
  * Errors: what goes wrong fails the test. */
 
-enum { OUTBOX_STALE_MS = 35000 };
+enum { OUTBOX_STALE_MS = 35000, OUTBOX_HELD_MAX = 8 };
+/* What this process holds of a partition. */
+struct outbox_held {
+    char partition[64], owner[32];
+    uint64_t version; /* 0: nothing */
+};
 struct outbox_dynamodb {
     struct dynamodb_rig *rig;
     bool through_proxy; /* the client is "A" there */
+    bool direct;        /* the store asks what is held: what claims have named, or the test has */
+    size_t direct_max;
+    struct outbox_held held[OUTBOX_HELD_MAX];
+    struct gb_outbox port; /* remembers the claims' tokens */
+    struct gb_outbox *inner;
     int64_t attempt_timeout_ns;
     struct gb_metrics *metrics;
     struct dynamodb_driver client;
@@ -28,6 +38,9 @@ extern const struct gb_dynamodb_table outbox_dynamodb_shape; /* spec 05 §9.2 */
 void outbox_dynamodb_set_up(struct outbox_backend *b, size_t queue_max);
 void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max);
 void outbox_dynamodb_tear_down(struct outbox_backend *b);
+/* version 0: nothing from now on */
+void outbox_dynamodb_hold(struct outbox_dynamodb *d, const char *partition, const char *owner,
+                          uint64_t version);
 /* Runs a call of the test's own. */
 enum gb_code outbox_dynamodb_run(struct outbox_dynamodb *d, struct gb_dynamodb_call *call);
 /* The item's text, until the next run of `call`; empty: none. */

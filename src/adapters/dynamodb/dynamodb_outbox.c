@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 #include "base/duration.h"
 
-enum { QUEUE_MAX = 16384, PARTITIONS_MAX = 4096 };
+enum { QUEUE_MAX = 16384, PARTITIONS_MAX = 4096, DIRECT_MAX = 8192 };
 #define CALL_TIMEOUT_NS (30 * GB_SEC)
 
 int64_t gb_dbox_now_ms(const struct gb_dbox *s)
@@ -18,6 +18,8 @@ int64_t gb_dbox_now_ms(const struct gb_dbox *s)
 
 static void partition_free(struct gb_dbox_partition *p)
 {
+    gb_str_deinit(&p->owner);
+    gb_str_deinit(&p->sweep_cursor);
     free(p->name);
     free(p);
 }
@@ -44,6 +46,9 @@ struct gb_dbox_partition *gb_dbox_partition(struct gb_dbox *s, struct gb_bytes n
     p = calloc(1, sizeof *p);
     if (p == NULL) return NULL;
     gb_list_init(&p->seq_waiting);
+    gb_list_init(&p->queued);
+    gb_list_init(&p->handed);
+    gb_list_init(&p->leaving);
     p->name = gb_bytes_dup(name);
     p->key = gb_bytes(p->name, name.size);
     if (p->name != NULL && !gb_failed(gb_map_put(&s->partitions, name, p))) return p;
@@ -136,6 +141,7 @@ static void task_cancelled(struct gb_op *op)
 
 static struct gb_err admit(const struct gb_dbox *s)
 {
+    if (s->mending) return gb_ok(); /* the close's own */
     if (s->close_op != NULL) return gb_err(GB_UNAVAILABLE, "the outbox is closed");
     if (s->tasks < s->cfg.queue_max) return gb_ok();
     return gb_err(GB_UNAVAILABLE, "table \"%s\": %zu outbox calls are pending already", s->table,
@@ -175,6 +181,7 @@ static void store_free(struct gb_dbox *s)
     gb_dbox_puts_deinit(s);
     gb_dbox_cursors_deinit(s);
     gb_dbox_ids_deinit(s);
+    gb_dbox_direct_deinit(s);
     forget_idle_partitions(s);
     GB_ASSERT(s->partitions.count == 0 && s->lines.count == 0);
     gb_map_deinit(&s->partitions);
@@ -183,10 +190,24 @@ static void store_free(struct gb_dbox *s)
     free(s);
 }
 
+static void on_mended(struct gb_op *op, void *arg)
+{
+    struct gb_dbox *s = arg;
+    (void)op;
+    s->mending = false;
+    s->mended = true;
+    gb_dbox_close_if_idle(s);
+}
+
 void gb_dbox_close_if_idle(struct gb_dbox *s)
 {
     struct gb_op *op = s->close_op;
-    if (op == NULL || s->tasks > 0 || s->takings > 0) return;
+    if (op == NULL || s->tasks > 0 || s->takings > 0 || s->mending) return;
+    if (s->direct.count > 0 && !s->mended) {
+        s->mending = true;
+        gb_dbox_mend_all(s, on_mended);
+        return;
+    }
     store_free(s);
     gb_op_finish(op, gb_ok());
 }
@@ -223,6 +244,7 @@ struct gb_err gb_dynamodb_outbox_new(const struct gb_dynamodb_outbox_cfg *cfg,
     s->port.ops = &port_ops;
     s->cfg = *cfg;
     if (s->cfg.queue_max == 0) s->cfg.queue_max = QUEUE_MAX;
+    if (s->cfg.direct_max == 0) s->cfg.direct_max = DIRECT_MAX;
     s->stale_ms = cfg->stale_claim_ns <= 0 ? 0 : to_ms(cfg->stale_claim_ns);
     s->grace_ms = cfg->compaction_grace_ns <= 0 ? to_ms(GB_HOUR) : to_ms(cfg->compaction_grace_ns);
     gb_list_init(&s->ids_by_age);

@@ -1,10 +1,12 @@
 #include <stdlib.h>
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 
-/* A claim: fence, candidates, then the transitions in fenced transactions. */
+/* A claim: fence, then what waits in memory, if that is all there is; else candidates, and the
+ * transitions in fenced transactions. */
 
-enum { CLAIM_MAX = 1000 }; /* a longer wish gets a short batch, which is legal */
+enum { CLAIM_MAX = 1000 };          /* a longer wish gets a short batch, which is legal */
+#define LOOK_EVERY_MS INT64_C(1000) /* at the index, while the queue alone would do */
 
 struct claim {
     struct gb_dbox_task task;
@@ -13,14 +15,26 @@ struct claim {
     struct gb_dbox_fence fence;
     struct gb_dbox_select select;
     struct gb_dbox_fenced fenced;
-    int64_t now_ms;  /* claimed_at */
-    uint64_t number; /* of this claim in its partition */
-    bool alone;      /* none ran when it began */
+    struct gb_dbox_sweep sweep;
+    struct gb_dbox_mend mend;
+    struct gb_str scratch;
+    uint64_t index_events; /* of the partition, when candidates were asked for */
+    bool handed_out;       /* from the queue: the batch is made */
+    bool emptied;          /* the queue has gone into the indexes once */
+    int64_t now_ms;        /* claimed_at */
+    uint64_t number;       /* of this claim in its partition */
+    bool alone;            /* none ran when it began */
 };
 
 static struct claim *claim_of(struct gb_dbox_task *t)
 {
     return GB_CONTAINER_OF(t, struct claim, task);
+}
+
+/* Claims before that are stale; 0: none ever is. */
+static int64_t cutoff_of(const struct claim *c)
+{
+    return c->task.s->stale_ms > 0 ? c->now_ms - c->task.s->stale_ms : 0;
 }
 
 static struct gb_dbox_candidate *candidate_of(const struct gb_dbox_target *target)
@@ -35,11 +49,19 @@ static void write_claim(struct gb_dbox_task *t, struct gb_dbox_target *target,
                         struct gb_dynamodb_call *call)
 {
     static const struct gb_dynamodb_name names[] = {{"#status", "status"}};
-    const struct claim *c = claim_of(t);
-    gb_dynamodb_text(call, GB_DYNAMODB_UPDATE,
-                     "SET #status = :claimed, claimed_by = :owner, claim_version = :version, "
-                     "claimed_at = :now, replay_count = replay_count + :one, first_attempted_at = "
-                     "if_not_exists(first_attempted_at, :now)");
+    struct claim *c = claim_of(t);
+    const struct gb_dbox_row *row = &candidate_of(target)->row;
+    gb_str_clear(&c->scratch);
+    gb_str_append_c(&c->scratch,
+                    "SET #status = :claimed, claimed_by = :owner, claim_version = :version, "
+                    "claimed_at = :now, replay_count = replay_count + :one, first_attempted_at = "
+                    "if_not_exists(first_attempted_at, :now)");
+    if (row->direct) {
+        gb_str_appendf(&c->scratch, ", %s REMOVE " GB_DBOX_INDEX_REMOVE,
+                       gb_dbox_index_set(&row->record));
+    }
+    if (c->scratch.failed) call->aws.body.failed = true;
+    gb_dynamodb_text(call, GB_DYNAMODB_UPDATE, c->scratch.failed ? "" : c->scratch.data);
     gb_dynamodb_text(call, GB_DYNAMODB_CONDITION,
                      "replay_count = :replays AND (#status = :pending OR (#status = :claimed AND "
                      "(claim_version < :version OR claimed_at < :cutoff)))");
@@ -52,7 +74,8 @@ static void write_claim(struct gb_dbox_task *t, struct gb_dbox_target *target,
     gb_dynamodb_w_i64(&call->w, ":now", c->now_ms);
     gb_dynamodb_w_i64(&call->w, ":cutoff", c->select.cutoff_ms);
     gb_dynamodb_w_u64(&call->w, ":one", 1);
-    gb_dynamodb_w_u64(&call->w, ":replays", candidate_of(target)->row.record.replay_count);
+    gb_dynamodb_w_u64(&call->w, ":replays", row->record.replay_count);
+    if (row->direct) gb_dbox_write_index_values(&call->w, &row->record, &c->scratch);
     gb_dynamodb_object_end(call);
 }
 
@@ -68,16 +91,52 @@ static bool is_own(struct gb_dbox_task *t, const struct gb_dbox_target *target,
            row->record.replay_count == candidate_of(target)->row.record.replay_count + 1;
 }
 
-/* --- steps --- */
+/* --- the ordinary way --- */
 
 static void on_claimed(struct gb_dbox_task *t)
 {
+    const struct claim *c = claim_of(t);
+    bool all = !c->select.left && c->index_events == t->partition->index_events;
+    for (size_t i = 0; i < c->fenced.count; i++)
+        all = all && c->fenced.targets[i]->state == GB_DBOX_DONE;
+    if (all) t->partition->backlog_empty = true;
     gb_dbox_end(t, gb_ok());
+}
+
+static void select_records(struct gb_dbox_task *t);
+static void hand_out(struct gb_dbox_task *t);
+
+static void on_queue_left(struct gb_dbox_task *t, void *arg)
+{
+    (void)arg;
+    select_records(t);
+}
+
+/* Into the indexes, where its records and those there have one order. */
+static void empty_queue(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    c->emptied = true;
+    gb_dbox_leave(t->partition, GB_DBOX_LEAVE_QUEUED, 0);
+    gb_dbox_mend_run(t, &c->mend, on_queue_left, NULL);
 }
 
 static void on_selected(struct gb_dbox_task *t)
 {
     struct claim *c = claim_of(t);
+    struct gb_dbox_partition *p = t->partition;
+    bool nothing = c->select.count == 0 && !c->select.left;
+    p->looked_ms = c->now_ms;
+    if (!gb_list_empty(&p->queued) && !c->emptied) {
+        if (nothing && c->index_events == p->index_events) {
+            p->backlog_empty = true;
+            hand_out(t);
+        } else {
+            empty_queue(t);
+        }
+        return;
+    }
+    if (nothing && c->index_events == p->index_events) p->backlog_empty = true;
     if (c->select.count == 0) {
         gb_dbox_end(t, c->select.corrupt);
         return;
@@ -92,6 +151,80 @@ static void on_selected(struct gb_dbox_task *t)
     gb_dbox_fenced_run(t, &c->fenced);
 }
 
+static void select_records(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    gb_dbox_select_deinit(&c->select);
+    c->index_events = t->partition->index_events;
+    c->select = (struct gb_dbox_select){.request = &c->request,
+                                        .token = &c->q->token,
+                                        .limit = c->q->limit < CLAIM_MAX ? c->q->limit : CLAIM_MAX,
+                                        .cutoff_ms = cutoff_of(c),
+                                        .done = on_selected};
+    gb_dbox_select_run(t, &c->select);
+}
+
+/* --- out of memory --- */
+
+static void hand_out(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    uint32_t limit = c->q->limit < CLAIM_MAX ? c->q->limit : CLAIM_MAX;
+    c->handed_out = true;
+    gb_dbox_end(t, gb_dbox_direct_hand_out(t->s, t->partition, limit, &c->q->batch));
+}
+
+static void choose(struct gb_dbox_task *t)
+{
+    struct claim *c = claim_of(t);
+    struct gb_dbox_partition *p = t->partition;
+    int64_t age_ms = c->now_ms - p->looked_ms;
+    bool look = age_ms < 0 || age_ms >= LOOK_EVERY_MS;
+    bool first = p->backlog_empty || gb_dbox_direct_ready(p, c->q->limit) >= c->q->limit;
+    bool queued = !gb_list_empty(&p->queued);
+    if (queued && !gb_dbox_direct_holds(t->s, p, &c->q->token)) {
+        empty_queue(t);
+    } else if (queued && first && !look) {
+        hand_out(t);
+    } else {
+        select_records(t);
+    }
+}
+
+static void sweep_if_due(struct gb_dbox_task *t, void *arg)
+{
+    struct claim *c = arg;
+    if (gb_dbox_sweep_due(t->s, t->partition)) {
+        gb_dbox_sweep_run(t, &c->sweep);
+    } else {
+        choose(t);
+    }
+}
+
+/* What was stored under another token leaves: its owner's records are ordinary ones now. */
+static struct gb_err take_over(struct gb_dbox_partition *p, const struct gb_token *token,
+                               int64_t now_ms)
+{
+    bool same =
+        p->version == token->version && gb_bytes_equal(gb_str_bytes(&p->owner), token->owner);
+    if (same) return gb_ok();
+    gb_dbox_leave(p, GB_DBOX_LEAVE_ALL, 0);
+    p->version = 0;
+    p->swept = false;
+    p->sweeper = NULL;
+    p->sweep_began_ms = 0;
+    p->keyed_clean = false;
+    p->backlog_empty = false;
+    p->backlog_ms = INT64_MIN;
+    gb_str_clear(&p->owner);
+    gb_str_append(&p->owner, token->owner);
+    struct gb_err err = gb_str_check(&p->owner, "an outbox claim");
+    if (gb_failed(err)) return err;
+    p->version = token->version;
+    p->owned_ms = now_ms;
+    return err;
+}
+
 static void on_accepted(struct gb_dbox_task *t)
 {
     struct claim *c = claim_of(t);
@@ -99,7 +232,13 @@ static void on_accepted(struct gb_dbox_task *t)
         gb_dbox_end(t, gb_ok());
         return;
     }
-    gb_dbox_select_run(t, &c->select);
+    struct gb_err err = take_over(t->partition, &c->q->token, c->now_ms);
+    if (gb_failed(err)) {
+        gb_dbox_end(t, err);
+        return;
+    }
+    if (t->s->stale_ms > 0) gb_dbox_leave(t->partition, GB_DBOX_LEAVE_STALE, cutoff_of(c));
+    gb_dbox_mend_run(t, &c->mend, sweep_if_due, c);
 }
 
 /* --- the end --- */
@@ -142,6 +281,7 @@ static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
 {
     struct claim *c = claim_of(t);
     size_t claimed = 0;
+    if (c->handed_out) return verdict;
     for (size_t i = 0; i < c->fenced.count; i++)
         claimed += c->fenced.targets[i]->state == GB_DBOX_DONE;
     if (claimed == 0 || verdict.code == GB_STALE_FENCING_TOKEN || verdict.code == GB_CANCELLED)
@@ -158,6 +298,9 @@ static void claim_free(struct gb_dbox_task *t)
     struct claim *c = claim_of(t);
     if (t->partition != NULL) t->partition->claims_running--;
     gb_dbox_fence_deinit(&c->fence);
+    gb_dbox_sweep_deinit(&c->sweep);
+    gb_dbox_mend_deinit(&c->mend);
+    gb_str_deinit(&c->scratch);
     gb_dbox_select_deinit(&c->select);
     gb_dbox_fenced_deinit(&c->fenced);
     free(c->fenced.targets);
@@ -182,15 +325,13 @@ void gb_dbox_claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *d
     c->now_ms = gb_dbox_now_ms(s);
     c->alone = c->task.partition->claims_running++ == 0;
     c->number = ++c->task.partition->claims;
+    bool sure = gb_list_empty(&c->task.partition->queued) ||
+                gb_dbox_direct_holds(s, c->task.partition, &q->token);
     c->fence = (struct gb_dbox_fence){.request = &c->request,
                                       .token = &q->token,
                                       .accepted = on_accepted,
-                                      .always = q->limit == 0};
-    c->select = (struct gb_dbox_select){.request = &c->request,
-                                        .token = &q->token,
-                                        .limit = q->limit < CLAIM_MAX ? q->limit : CLAIM_MAX,
-                                        .cutoff_ms = s->stale_ms > 0 ? c->now_ms - s->stale_ms : 0,
-                                        .done = on_selected};
+                                      .always = q->limit == 0 || !sure};
+    c->sweep = (struct gb_dbox_sweep){.request = &c->request, .mend = &c->mend, .done = choose};
     c->fenced = (struct gb_dbox_fenced){.request = &c->request,
                                         .token = &q->token,
                                         .write = write_claim,

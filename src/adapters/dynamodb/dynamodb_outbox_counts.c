@@ -1,9 +1,9 @@
 #include <stdlib.h>
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 
 /* Depth and stats (spec 05 §9.6): counts of ClaimIndex by status, its oldest pending entry, and the
- * mark, all at the same time. */
+ * mark, all at the same time; and what is in no index, but in memory. */
 
 enum lane { PENDING, CLAIMED, OLDEST, FENCE, LANES };
 
@@ -101,10 +101,25 @@ static void on_mark(struct gb_dbox_task *t)
     lane_done(counts_of(t));
 }
 
+static void add_list(struct counts *c, const struct gb_list *list)
+{
+    struct gb_list_node *node = gb_list_first(list);
+    for (; node != NULL; node = gb_list_next(list, node)) {
+        const struct gb_dbox_direct *e = GB_CONTAINER_OF(node, struct gb_dbox_direct, node);
+        bool pending = gb_dbox_direct_is_pending(e);
+        c->counted[pending ? PENDING : CLAIMED]++;
+        if (pending && (c->oldest_ms == 0 || e->record.created_at_ms < c->oldest_ms))
+            c->oldest_ms = e->record.created_at_ms;
+    }
+}
+
 static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
 {
     struct counts *c = counts_of(t);
     if (gb_failed(verdict)) return verdict;
+    add_list(c, &t->partition->queued);
+    add_list(c, &t->partition->handed);
+    add_list(c, &t->partition->leaving);
     if (c->depth != NULL) {
         uint64_t pending = c->counted[PENDING];
         c->depth->pending = pending < c->depth->limit ? pending : c->depth->limit;

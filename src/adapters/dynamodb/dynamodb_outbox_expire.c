@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 
 /* Expiry of one partition's due records (spec 05 §9.6): page by page through ExpiryIndex, which
  * holds all partitions, so a sweep that was interrupted leaves behind where it was. */
@@ -13,6 +13,7 @@ struct expire {
     struct gb_dbox_request request;
     struct gb_dbox_fence fence;
     struct gb_dbox_fenced fenced;
+    struct gb_dbox_mend mend;
     struct gb_dbox_target *page; /* PAGE_MAX of them */
     char *keys[PAGE_MAX];        /* their sort keys */
     size_t count;
@@ -172,9 +173,9 @@ static void query(struct expire *e)
     gb_dbox_send(&e->task, &e->request, on_page);
 }
 
-static void on_accepted(struct gb_dbox_task *t)
+static void on_due_left(struct gb_dbox_task *t, void *arg)
 {
-    struct expire *e = expire_of(t);
+    struct expire *e = arg;
     const char *cursor = gb_map_get(&t->s->cursors, t->partition->key);
     if (cursor != NULL) gb_str_append_c(&e->start, cursor);
     e->page = calloc(PAGE_MAX, sizeof *e->page);
@@ -184,6 +185,14 @@ static void on_accepted(struct gb_dbox_task *t)
         return;
     }
     query(e);
+}
+
+/* What waits in memory and is due becomes a pending row of the index first. */
+static void on_accepted(struct gb_dbox_task *t)
+{
+    struct expire *e = expire_of(t);
+    gb_dbox_leave(t->partition, GB_DBOX_LEAVE_DUE, e->q->cutoff_ms);
+    gb_dbox_mend_run(t, &e->mend, on_due_left, e);
 }
 
 /* --- the call --- */
@@ -202,6 +211,7 @@ static void expire_free(struct gb_dbox_task *t)
     forget_page(e);
     gb_dbox_fence_deinit(&e->fence);
     gb_dbox_fenced_deinit(&e->fenced);
+    gb_dbox_mend_deinit(&e->mend);
     free(e->fenced.targets);
     free(e->page);
     gb_str_deinit(&e->next);

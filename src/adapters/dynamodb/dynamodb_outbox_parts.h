@@ -32,6 +32,30 @@ struct gb_dbox_partition {
     int64_t seq_taken_ms;
     struct gb_list seq_waiting; /* put jobs */
     struct gb_dbox_taking *taking;
+    /* direct records (dynamodb_outbox_direct.h); each counts as a user */
+    struct gb_list queued; /* oldest first */
+    struct gb_list handed; /* in the order of their hand-outs */
+    struct gb_list leaving;
+    struct gb_str owner; /* of the last claim, and its version: */
+    uint64_t version;
+    int64_t owned_ms; /* since when */
+    /* of the last sweep under that token */
+    bool swept;
+    int64_t swept_ms;
+    int64_t sweep_due_ms; /* 0 = none but the usual one */
+    struct gb_str sweep_cursor;
+    struct gb_dbox_sweep *sweeper; /* NULL: none is under way */
+    int64_t sweep_began_ms;        /* of the one that is not through; 0 = none */
+    uint64_t sweep_events;         /* `keyed_events` then */
+    bool sweep_saw_keyed;          /* live ones that are in the indexes */
+    bool keyed_clean, keyed_wish;  /* none of those; a keyed record went the ordinary way for lack
+                                     of a sweep */
+    /* what may be pending in the indexes */
+    bool backlog_empty;
+    int64_t backlog_ms; /* the oldest, if not empty */
+    uint64_t backlog_seq;
+    uint64_t index_events, keyed_events; /* records that came into the indexes */
+    int64_t looked_ms;
 };
 
 struct gb_dbox_put {
@@ -48,6 +72,11 @@ struct gb_dbox {
     struct gb_op *close_op;
     struct gb_map partitions, cursors, ids, lines;
     struct gb_list ids_by_age;
+    struct gb_map direct; /* of struct gb_dbox_direct, by record id */
+    size_t direct_bytes;
+    int64_t forgot_ms;
+    struct gb_op mend_op; /* at the end: */
+    bool mending, mended;
     struct gb_list ready; /* put jobs that may be sent */
     struct gb_dbox_put puts[GB_DBOX_PUTS_MAX];
     bool warned_keyed, warned_no_index;
@@ -189,6 +218,7 @@ struct gb_dbox_select {
     struct gb_dbox_candidate **found; /* oldest first */
     size_t count;
     struct gb_err corrupt; /* the first row that can't be read */
+    bool left;             /* some are there that were not taken */
     /* private */
     size_t capacity, bytes, pages;
     bool scanning;
@@ -199,6 +229,8 @@ struct gb_dbox_select {
     struct gb_map blockers; /* of struct gb_dbox_blocker, by ordering key */
     struct gb_str scratch;
 };
+/* Rate-limited. */
+void gb_dbox_log_corrupt(struct gb_dbox *s, const struct gb_err *err);
 void gb_dbox_select_run(struct gb_dbox_task *t, struct gb_dbox_select *sel);
 void gb_dbox_select_deinit(struct gb_dbox_select *sel);
 
@@ -213,5 +245,6 @@ void gb_dbox_stats(struct gb_outbox *o, struct gb_outbox_stats *q, gb_done_fn *d
 struct gb_err gb_dbox_puts_init(struct gb_dbox *s);
 void gb_dbox_puts_deinit(struct gb_dbox *s);
 void gb_dbox_cursors_deinit(struct gb_dbox *s);
+void gb_dbox_direct_deinit(struct gb_dbox *s);
 
 #endif

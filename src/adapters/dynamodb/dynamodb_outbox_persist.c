@@ -51,36 +51,142 @@ static void put_done(struct slot *slot, bool stored, struct gb_err err)
     gb_dbox_puts_dispatch(s);
 }
 
+/* It did not count, or nobody knows whether it did. */
+static void put_failed(struct slot *slot, bool unknown, struct gb_err err)
+{
+    struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    if (unknown) gb_dbox_note_indexed(job->partition, &job->record);
+    if (job->direct != NULL) {
+        if (unknown) gb_dbox_sweep_later(slot->s, job->partition);
+        gb_dbox_direct_free(slot->s, job->direct);
+        job->direct = NULL;
+    }
+    put_done(slot, false, err);
+}
+
+static void on_indexed(struct gb_dbox_request *r)
+{
+    struct slot *slot = slot_of(r);
+    struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    struct gb_err err = gb_dbox_mend_ended(slot->s, job->direct, &r->call);
+    job->direct = NULL;
+    if (gb_failed(err)) {
+        err.code = GB_UNAVAILABLE;
+        err.class_ = gb_code_class(GB_UNAVAILABLE);
+    }
+    put_done(slot, job->indexing_own && !gb_failed(err), err);
+}
+
+/* Nobody may hear that the record is stored before the indexes show it. A task that has ended has
+ * told nothing; what is left then goes with the next claim. */
+static void index_first(struct slot *slot, struct gb_dbox_direct *e, bool own)
+{
+    struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    if (job->task->ending) {
+        job->direct = NULL;
+        put_done(slot, false, gb_ok());
+        return;
+    }
+    job->direct = e;
+    job->indexing_own = own;
+    gb_dbox_mend_write(slot->s, &slot->request.call, e, &slot->scratch);
+    gb_dbox_send(job->task, &slot->request, on_indexed);
+}
+
+static void put_counted(struct slot *slot)
+{
+    struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    struct gb_dbox_direct *e = job->direct;
+    job->direct = NULL;
+    if (e == NULL) {
+        gb_dbox_note_indexed(job->partition, &job->record);
+        put_done(slot, true, gb_ok());
+    } else if (gb_dbox_direct_landed(slot->s, e)) {
+        put_done(slot, true, gb_ok());
+    } else {
+        index_first(slot, e, true);
+    }
+}
+
+/* A row that is in no index: its owner in this process sees to it, or else it goes there now, for
+ * it may be a dead owner's. */
+static void end_stray(struct slot *slot, struct gb_bytes item)
+{
+    struct gb_dbox *s = slot->s;
+    struct gb_dbox_job *job = s->puts[slot->index].job;
+    const struct gb_dynamodb_source from = {s->table, "PutItem"};
+    struct gb_dbox_direct *e = NULL;
+    struct gb_dbox_row row;
+    gb_str_clear(&slot->scratch);
+    struct gb_err err = gb_dbox_row_read(&from, item, &slot->scratch, &row);
+    bool ended = row.status != GB_OUTBOX_CLAIMED;
+    if (gb_failed(err) || ended || gb_dbox_direct_find(s, row.record.id) != NULL) {
+        put_done(slot, false, err);
+        return;
+    }
+    err = gb_dbox_row_decode(&row);
+    if (!gb_failed(err)) {
+        e = gb_dbox_direct_stray(s, job->partition, &row);
+        if (e == NULL) err = gb_err_no_memory("an outbox record");
+        gb_envelope_unref(row.record.envelope);
+    }
+    if (gb_failed(err)) {
+        put_done(slot, false, err);
+    } else {
+        index_first(slot, e, false);
+    }
+}
+
+struct there {
+    struct gb_bytes envelope_id, binding_id, record_id, rid;
+};
+
+static struct gb_err read_there(struct slot *slot, struct gb_bytes item, struct there *out)
+{
+    const struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    const struct gb_dynamodb_source from = {slot->s->table, "PutItem"};
+    struct gb_dynamodb_field fields[] = {
+        {"envelope_id", GB_DYNAMODB_FIELD_S, false, &out->envelope_id, false},
+        {"binding_id", GB_DYNAMODB_FIELD_S, false, &out->binding_id, false},
+        {"record_id", GB_DYNAMODB_FIELD_S, false, &out->record_id, false},
+        {"rid", GB_DYNAMODB_FIELD_S, false, &out->rid, false},
+    };
+    gb_str_clear(&slot->scratch);
+    struct gb_err err = gb_ok();
+    if (item.size > 0) err = gb_dynamodb_item_read(&from, item, &slot->scratch, fields, 4);
+    if (gb_failed(err)) {
+        err.code = GB_UNAVAILABLE;
+        err.class_ = gb_code_class(GB_UNAVAILABLE);
+        return err;
+    }
+    if (item.size == 0 && gb_failed(slot->failure)) return slot->failure;
+    if (gb_bytes_equal(out->envelope_id, job->record.envelope->id) &&
+        gb_bytes_equal(out->binding_id, job->record.binding_id))
+        return err;
+    return gb_err(GB_UNAVAILABLE,
+                  "table \"%s\": the outbox key of a record is taken by another one",
+                  slot->s->table);
+}
+
 /* What stands under the sort key: the same message, perhaps by this very put, or another one, which
  * must not be lost by it (spec 05 §9.5). */
 static void judge(struct slot *slot, struct gb_bytes item, bool maybe_own)
 {
-    const struct gb_dbox_job *job = slot->s->puts[slot->index].job;
-    const struct gb_dynamodb_source from = {slot->s->table, "PutItem"};
-    struct gb_bytes envelope_id = {0};
-    struct gb_bytes binding_id = {0};
-    struct gb_bytes record_id = {0};
-    struct gb_dynamodb_field fields[] = {
-        {"envelope_id", GB_DYNAMODB_FIELD_S, false, &envelope_id, false},
-        {"binding_id", GB_DYNAMODB_FIELD_S, false, &binding_id, false},
-        {"record_id", GB_DYNAMODB_FIELD_S, false, &record_id, false},
-    };
-    gb_str_clear(&slot->scratch);
-    struct gb_err err = gb_ok();
-    if (item.size > 0) err = gb_dynamodb_item_read(&from, item, &slot->scratch, fields, 3);
+    struct gb_dbox_job *job = slot->s->puts[slot->index].job;
+    struct there there = {0};
+    struct gb_err err = read_there(slot, item, &there);
+    bool direct = there.rid.size > 0;
+    bool own = maybe_own && gb_bytes_equal(direct ? there.rid : there.record_id, job->record.id);
     if (gb_failed(err)) {
-        err.code = GB_UNAVAILABLE;
-        err.class_ = gb_code_class(GB_UNAVAILABLE);
-    } else if (item.size == 0 && gb_failed(slot->failure)) {
-        err = slot->failure;
-    } else if (!gb_bytes_equal(envelope_id, job->record.envelope->id) ||
-               !gb_bytes_equal(binding_id, job->record.binding_id)) {
-        err = gb_err(GB_UNAVAILABLE,
-                     "table \"%s\": the outbox key of a record is taken by another one",
-                     slot->s->table);
+        put_failed(slot, maybe_own && item.size == 0, err);
+    } else if (own && (job->direct != NULL) == direct) {
+        put_counted(slot);
+    } else {
+        if (job->direct != NULL) gb_dbox_direct_free(slot->s, job->direct);
+        job->direct = NULL;
+        if (direct) end_stray(slot, item);
+        if (!direct) put_done(slot, own, gb_ok());
     }
-    bool own = maybe_own && gb_bytes_equal(record_id, job->record.id);
-    put_done(slot, !gb_failed(err) && own, err);
 }
 
 static void on_read_back(struct gb_dbox_request *r)
@@ -89,7 +195,7 @@ static void on_read_back(struct gb_dbox_request *r)
     if (!gb_failed(r->call.op.result)) {
         judge(slot, r->call.answer.item, true);
     } else {
-        put_done(slot, false, gb_failed(slot->failure) ? slot->failure : r->call.op.result);
+        put_failed(slot, true, gb_failed(slot->failure) ? slot->failure : r->call.op.result);
     }
 }
 
@@ -103,7 +209,6 @@ static void read_back(struct slot *slot)
     gb_dynamodb_object(call, GB_DYNAMODB_KEY);
     gb_dbox_write_key(&call->w, job->partition->key, gb_str_bytes(&slot->scratch));
     gb_dynamodb_object_end(call);
-    gb_dynamodb_text(call, GB_DYNAMODB_PROJECTION, "envelope_id, binding_id, record_id");
     gb_dynamodb_flag(call, GB_DYNAMODB_CONSISTENT_READ);
     if (slot->scratch.failed) call->aws.body.failed = true;
     gb_dbox_send(job->task, &slot->request, on_read_back);
@@ -117,13 +222,13 @@ static void on_put(struct gb_dbox_request *r)
     bool exists = call->error == GB_DYNAMODB_CONDITION_FAILED;
     slot->failure = exists ? gb_ok() : call->op.result;
     if (!gb_failed(call->op.result)) {
-        put_done(slot, true, gb_ok());
+        put_counted(slot);
     } else if (exists && call->answer.item.size > 0) {
         judge(slot, call->answer.item, unknown);
     } else if ((exists || unknown) && !r->task->ending) {
         read_back(slot);
     } else {
-        put_done(slot, false, call->op.result);
+        put_failed(slot, unknown, call->op.result);
     }
 }
 
@@ -137,7 +242,13 @@ static void send(struct gb_dbox *s, struct slot *slot, struct gb_dbox_job *job)
     gb_dynamodb_begin(call, GB_DYNAMODB_PUT_ITEM, s->table);
     call->repeatable = true;
     gb_dynamodb_object(call, GB_DYNAMODB_ITEM);
-    gb_dbox_write_record(&call->w, job->partition->key, &job->record, &slot->scratch);
+    job->direct = gb_dbox_direct_begin(s, job->partition, &job->record);
+    if (job->direct != NULL) {
+        gb_dbox_write_direct(&call->w, job->partition->key, &job->record, &job->direct->token,
+                             gb_dbox_now_ms(s), &slot->scratch);
+    } else {
+        gb_dbox_write_record(&call->w, job->partition->key, &job->record, &slot->scratch);
+    }
     gb_dynamodb_object_end(call);
     gb_dynamodb_text(call, GB_DYNAMODB_CONDITION, "attribute_not_exists(SK)");
     gb_dynamodb_flag(call, GB_DYNAMODB_RETURN_ON_FAILURE);

@@ -1,7 +1,7 @@
 #ifndef GB_ADAPTERS_DYNAMODB_DYNAMODB_OUTBOX_PUT_H
 #define GB_ADAPTERS_DYNAMODB_DYNAMODB_OUTBOX_PUT_H
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 
 /* One record of a persist, from its sequence number to its put.
  * Owns:   a job belongs to its persist; a line and a taking to the store while they are needed.
@@ -25,6 +25,9 @@ struct gb_dbox_job {
     struct gb_dbox_task *task;
     struct gb_dbox_partition *partition;
     struct gb_outbox_record record; /* with created_at and seq */
+    struct gb_dbox_direct *direct;  /* its entry while it is put that way, or what must be indexed
+                                       before it ends; NULL: none */
+    bool indexing_own;              /* the latter: it is this record itself */
     struct gb_dbox_line *line;      /* NULL: keyless */
     struct gb_list_node line_node;
     struct gb_list_node node; /* in partition->seq_waiting or s->ready */

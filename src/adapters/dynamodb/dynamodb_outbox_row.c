@@ -48,36 +48,89 @@ void gb_dbox_write_key(struct gb_json_writer *w, struct gb_bytes partition,
     gb_dynamodb_w_s(w, "SK", sort_key);
 }
 
-void gb_dbox_write_record(struct gb_json_writer *w, struct gb_bytes partition,
-                          const struct gb_outbox_record *r, struct gb_str *scratch)
+/* What every record has, whatever its state. */
+static void write_identity(struct gb_json_writer *w, struct gb_bytes partition,
+                           const struct gb_outbox_record *r, struct gb_str *scratch)
 {
-    char claim_sort[GB_DBOX_CLAIM_SORT_SIZE];
     gb_str_clear(scratch);
     gb_dbox_sort_key(scratch, r->envelope->id, r->binding_id);
     gb_dbox_write_key(w, partition, gb_str_bytes(scratch));
-    gb_dynamodb_w_s(w, "record_id", r->id);
+    if (scratch->failed) w->out->failed = true;
     gb_dynamodb_w_s(w, "route_id", r->route_id);
     gb_dynamodb_w_s(w, "envelope_id", r->envelope->id);
     gb_dynamodb_w_s(w, "binding_id", r->binding_id);
     gb_dynamodb_w_s(w, "session_id", r->session_id);
     gb_dynamodb_w_s(w, "address", r->address);
-    bool failed = scratch->failed;
-    gb_str_clear(scratch);
-    gb_envelope_encode(scratch, r->envelope);
-    gb_dynamodb_w_s(w, "envelope_json", gb_str_bytes(scratch));
-    if (failed || scratch->failed) w->out->failed = true;
     if (r->dispatch_headers.size > 0) gb_dynamodb_w_s(w, "headers_json", r->dispatch_headers);
-    gb_dynamodb_w_s_c(w, "status", status_names[GB_OUTBOX_PENDING]);
-    gb_dynamodb_w_i64(w, "claim_version", 0);
-    gb_dynamodb_w_i64(w, "replay_count", 0);
     gb_dynamodb_w_i64(w, "completed_at", 0);
     gb_dynamodb_w_i64(w, "created_at", r->created_at_ms);
     gb_dynamodb_w_i64(w, "expires_at", r->expires_at_ms);
     gb_dynamodb_w_u64(w, "seq", r->seq);
-    gb_dbox_claim_sort(claim_sort, r->created_at_ms, r->seq);
-    gb_dynamodb_w_s_c(w, "claim_sort", claim_sort);
-    if (r->expires_at_ms > 0) gb_dynamodb_w_s_c(w, "has_expiry", "1");
     if (r->ordering_key.size > 0) gb_dynamodb_w_s(w, "ordering_key", r->ordering_key);
+}
+
+static void write_envelope(struct gb_json_writer *w, const char *name, const struct gb_envelope *e,
+                           struct gb_str *scratch)
+{
+    gb_str_clear(scratch);
+    gb_envelope_encode(scratch, e);
+    gb_dynamodb_w_s(w, name, gb_str_bytes(scratch));
+    if (scratch->failed) w->out->failed = true;
+}
+
+static void write_claim_sort(struct gb_json_writer *w, const char *name,
+                             const struct gb_outbox_record *r)
+{
+    char claim_sort[GB_DBOX_CLAIM_SORT_SIZE];
+    gb_dbox_claim_sort(claim_sort, r->created_at_ms, r->seq);
+    gb_dynamodb_w_s_c(w, name, claim_sort);
+}
+
+void gb_dbox_write_record(struct gb_json_writer *w, struct gb_bytes partition,
+                          const struct gb_outbox_record *r, struct gb_str *scratch)
+{
+    write_identity(w, partition, r, scratch);
+    gb_dynamodb_w_s(w, "record_id", r->id);
+    write_envelope(w, "envelope_json", r->envelope, scratch);
+    gb_dynamodb_w_s_c(w, "status", status_names[GB_OUTBOX_PENDING]);
+    gb_dynamodb_w_i64(w, "claim_version", 0);
+    gb_dynamodb_w_i64(w, "replay_count", 0);
+    write_claim_sort(w, "claim_sort", r);
+    if (r->expires_at_ms > 0) gb_dynamodb_w_s_c(w, "has_expiry", "1");
+}
+
+void gb_dbox_write_direct(struct gb_json_writer *w, struct gb_bytes partition,
+                          const struct gb_outbox_record *r, const struct gb_token *token,
+                          int64_t now_ms, struct gb_str *scratch)
+{
+    struct gb_envelope head = *r->envelope; /* only to be encoded */
+    head.payload = gb_bytes(NULL, 0);
+    write_identity(w, partition, r, scratch);
+    gb_dynamodb_w_s(w, "rid", r->id);
+    write_envelope(w, "env", &head, scratch);
+    if (r->envelope->payload.size > 0) gb_dynamodb_w_b(w, "body", r->envelope->payload);
+    gb_dynamodb_w_s_c(w, "status", status_names[GB_OUTBOX_CLAIMED]);
+    gb_dynamodb_w_s(w, "claimed_by", token->owner);
+    gb_dynamodb_w_u64(w, "claim_version", token->version);
+    gb_dynamodb_w_i64(w, "claimed_at", now_ms);
+    gb_dynamodb_w_i64(w, "first_attempted_at", now_ms);
+    gb_dynamodb_w_i64(w, "replay_count", 1);
+}
+
+const char *gb_dbox_index_set(const struct gb_outbox_record *r)
+{
+    return r->expires_at_ms > 0 ? "record_id = :id, claim_sort = :sort, envelope_json = :json, "
+                                  "has_expiry = :has"
+                                : "record_id = :id, claim_sort = :sort, envelope_json = :json";
+}
+
+void gb_dbox_write_index_values(struct gb_json_writer *w, const struct gb_outbox_record *r,
+                                struct gb_str *scratch)
+{
+    gb_dynamodb_w_s(w, ":id", r->id);
+    write_claim_sort(w, ":sort", r);
+    write_envelope(w, ":json", r->envelope, scratch);
+    if (r->expires_at_ms > 0) gb_dynamodb_w_s_c(w, ":has", "1");
 }
 
 /* --- reading --- */
@@ -107,18 +160,23 @@ struct gb_err gb_dbox_row_read(const struct gb_dynamodb_source *from, struct gb_
     *out = (struct gb_dbox_row){0};
     struct gb_outbox_record *r = &out->record;
     struct gb_bytes status = {0};
+    struct gb_bytes direct_id = {0};
+    struct gb_bytes head = {0};
     uint64_t replays = 0;
     struct gb_dynamodb_field fields[] = {
         {"PK", GB_DYNAMODB_FIELD_S, true, &out->partition, false},
         {"SK", GB_DYNAMODB_FIELD_S, true, &out->sort_key, false},
         {"ordering_key", GB_DYNAMODB_FIELD_S, false, &r->ordering_key, false},
-        {"record_id", GB_DYNAMODB_FIELD_S, true, &r->id, false},
+        {"record_id", GB_DYNAMODB_FIELD_S, false, &r->id, false},
+        {"rid", GB_DYNAMODB_FIELD_S, false, &direct_id, false},
+        {"env", GB_DYNAMODB_FIELD_S, false, &head, false},
+        {"body", GB_DYNAMODB_FIELD_B, false, &out->body, false},
         {"route_id", GB_DYNAMODB_FIELD_S, true, &r->route_id, false},
         {"envelope_id", GB_DYNAMODB_FIELD_S, true, &out->envelope_id, false},
         {"binding_id", GB_DYNAMODB_FIELD_S, true, &r->binding_id, false},
         {"session_id", GB_DYNAMODB_FIELD_S, true, &r->session_id, false},
         {"address", GB_DYNAMODB_FIELD_S, true, &r->address, false},
-        {"envelope_json", GB_DYNAMODB_FIELD_S, true, &out->envelope_json, false},
+        {"envelope_json", GB_DYNAMODB_FIELD_S, false, &out->envelope_json, false},
         {"headers_json", GB_DYNAMODB_FIELD_S, false, &r->dispatch_headers, false},
         {"status", GB_DYNAMODB_FIELD_S, true, &status, false},
         {"claim_version", GB_DYNAMODB_FIELD_U64, true, &r->claim_version, false},
@@ -136,8 +194,15 @@ struct gb_err gb_dbox_row_read(const struct gb_dynamodb_source *from, struct gb_
     if (err.code == GB_INVALID_CONFIG) return bad_row(from, out, err.message);
     if (gb_failed(err)) return err;
     r->replay_count = replays > UINT32_MAX ? UINT32_MAX : (uint32_t)replays;
-    if (read_status(status, &out->status)) return gb_ok();
-    return bad_row(from, out, "status is none of pending, claimed, completed, expired");
+    out->direct = direct_id.size > 0;
+    if (out->direct) r->id = direct_id;
+    if (out->envelope_json.size == 0) out->envelope_json = head;
+    if (!read_status(status, &out->status))
+        return bad_row(from, out, "status is none of pending, claimed, completed, expired");
+    if (r->id.size == 0) return bad_row(from, out, "record_id is missing");
+    bool live = out->status == GB_OUTBOX_PENDING || out->status == GB_OUTBOX_CLAIMED;
+    if (live && out->envelope_json.size == 0) return bad_row(from, out, "envelope_json is missing");
+    return gb_ok();
 }
 
 struct gb_err gb_dbox_row_decode(struct gb_dbox_row *row)
@@ -146,10 +211,12 @@ struct gb_err gb_dbox_row_decode(struct gb_dbox_row *row)
     struct gb_err err = gb_envelope_decode(row->envelope_json, &row->record.envelope);
     if (err.code == GB_UNAVAILABLE) return err; /* out of memory says nothing about the row */
     if (gb_failed(err)) return bad_row(&from, row, err.message);
-    if (gb_bytes_equal(row->record.envelope->id, row->envelope_id)) return err;
+    bool same = gb_bytes_equal(row->record.envelope->id, row->envelope_id);
+    if (same && row->body.size > 0) err = gb_envelope_set_payload(row->record.envelope, row->body);
+    if (same && !gb_failed(err)) return err;
     gb_envelope_unref(row->record.envelope);
     row->record.envelope = NULL;
-    return bad_row(&from, row, "envelope_json and envelope_id differ");
+    return same ? err : bad_row(&from, row, "envelope_json and envelope_id differ");
 }
 
 int gb_dbox_row_compare(const struct gb_dbox_row *a, const struct gb_dbox_row *b)

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 
 /* Which records a claim may take (spec 05 §9.6): out of ClaimIndex, oldest first; as soon as one of
  * them has an ordering key, out of the whole partition instead, because only a strong read shows
@@ -49,6 +49,7 @@ static struct gb_dbox_candidate *candidate_new(const struct gb_dbox_row *row, si
     c->row.envelope_id = r->envelope->id;
     c->row.partition = gb_bytes(NULL, 0);
     c->row.envelope_json = gb_bytes(NULL, 0);
+    c->row.body = gb_bytes(NULL, 0);
     c->row.claimed_by = gb_bytes(NULL, 0);
     c->target = (struct gb_dbox_target){
         .sort_key = c->row.sort_key, .key = c->row.record.ordering_key, .bytes = bytes};
@@ -90,12 +91,14 @@ static bool blocked(const struct gb_dbox_select *sel, const struct gb_dbox_row *
 static void drop_blocked(struct gb_dbox_select *sel)
 {
     size_t kept = 0;
+    size_t all = sel->count;
     for (size_t i = 0; i < sel->count; i++) {
         struct gb_dbox_candidate *c = sel->found[i];
         if (blocked(sel, &c->row)) continue;
         sel->found[i] = sel->found[kept];
         sel->found[kept++] = c;
     }
+    sel->left = sel->left || kept < all;
     drop_from(sel, kept);
 }
 
@@ -176,19 +179,34 @@ static bool block(struct gb_dbox_task *t, struct gb_dbox_select *sel, const stru
     return true;
 }
 
+void gb_dbox_log_corrupt(struct gb_dbox *s, const struct gb_err *err)
+{
+    uint64_t suppressed = 0;
+    if (!gb_log_allow(&s->corrupt_log, (uint64_t)gb_dbox_now_ms(s) * NS_PER_MS,
+                      corrupt_log_every_ns, &suppressed))
+        return;
+    GB_LOG(GB_LOG_ERROR, "outbox row can't be read and is skipped; repair or delete it",
+           gb_lf_str("table", s->table), gb_lf_int("suppressed", (int64_t)suppressed),
+           gb_lf_err(err));
+}
+
 /* The row stays as it is and holds its key back; the others flow (docs/decisions/0203). */
 static bool corrupt(struct gb_dbox_task *t, struct gb_dbox_select *sel,
                     const struct gb_dbox_row *row, const struct gb_err *err)
 {
-    uint64_t suppressed = 0;
     if (!gb_failed(sel->corrupt)) sel->corrupt = *err;
-    if (gb_log_allow(&t->s->corrupt_log, (uint64_t)gb_dbox_now_ms(t->s) * NS_PER_MS,
-                     corrupt_log_every_ns, &suppressed)) {
-        GB_LOG(GB_LOG_ERROR, "outbox row can't be read and is skipped; repair or delete it",
-               gb_lf_str("table", t->s->table), gb_lf_int("suppressed", (int64_t)suppressed),
-               gb_lf_err(err));
-    }
+    gb_dbox_log_corrupt(t->s, err);
     return block(t, sel, row);
+}
+
+/* One that this process has in memory is no candidate: it is queued there, or held. */
+static bool held_here(struct gb_dbox_task *t, struct gb_dbox_select *sel,
+                      const struct gb_dbox_row *row, bool *goes_on)
+{
+    const struct gb_dbox_direct *e = gb_dbox_direct_find(t->s, row->record.id);
+    if (e == NULL || !row->direct) return false;
+    *goes_on = gb_dbox_direct_is_pending(e) || block(t, sel, row);
+    return true;
 }
 
 static bool claimable(const struct gb_dbox_select *sel, const struct gb_dbox_row *row)
@@ -205,6 +223,8 @@ static bool take(struct gb_dbox_task *t, struct gb_dbox_select *sel, struct gb_b
     struct gb_dbox_row row;
     gb_str_clear(&sel->scratch);
     struct gb_err err = gb_dbox_row_read(&from, item, &sel->scratch, &row);
+    bool goes_on = true;
+    if (!gb_failed(err) && held_here(t, sel, &row, &goes_on)) return goes_on;
     if (!gb_failed(err) && !claimable(sel, &row))
         return row.status != GB_OUTBOX_CLAIMED || block(t, sel, &row);
     if (!gb_failed(err)) err = gb_dbox_row_decode(&row);
@@ -234,6 +254,7 @@ static void finish(struct gb_dbox_task *t, struct gb_dbox_select *sel)
         query(t, sel, gb_bytes(NULL, 0));
         return;
     }
+    sel->left = sel->left || sel->trimmed || sel->count >= sel->limit;
     if (sel->count > sel->limit) drop_from(sel, sel->limit);
     sel->done(t);
 }
@@ -255,6 +276,7 @@ static void scan_instead(struct gb_dbox_task *t, struct gb_dbox_select *sel)
     sel->scanning = true;
     sel->pages = 0;
     sel->trimmed = false;
+    sel->left = false;
     sel->corrupt = gb_ok();
     query(t, sel, gb_bytes(NULL, 0));
 }
