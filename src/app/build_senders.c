@@ -32,19 +32,41 @@ static struct gb_err build_mqtt(struct gb_runtime *r, struct gb_built_sender *b)
     return gb_mqtt_session_add_sender(session->session, &cfg, &b->sender);
 }
 
+/* SQS takes long-lived keys only from a URI (spec 04 D1). */
+static struct gb_err check_keys(const struct gb_credential_set *set)
+{
+    if (set == NULL) return gb_ok();
+    if (set->username == NULL || set->password == NULL) {
+        return gb_err(GB_INVALID_CONFIG,
+                      "credentials_uri gives no username and password; SQS takes them as access "
+                      "key id and secret key");
+    }
+    if (strncmp(set->username, "ASIA", 4) == 0) {
+        return gb_err(GB_NOT_AUTHORIZED,
+                      "credentials_uri gives a temporary access key (ASIA...); use a long-lived "
+                      "one, or leave credentials_uri out for the credential chain");
+    }
+    return gb_ok();
+}
+
 static struct gb_err build_sqs(struct gb_runtime *r, struct gb_built_sender *b)
 {
     const struct gb_bp_sqs_sender *s = &b->bp->sqs;
+    const struct gb_credential_set *set = gb_secrets_find(r->cfg.secrets, s->credentials_uri);
+    struct gb_err err = check_keys(set);
+    if (gb_failed(err)) return err;
     const struct gb_aws_env env = gb_aws_env_process();
     const struct gb_aws_credentials_cfg credentials = {
         .reactor = r->reactor,
         .http = r->http,
         .env = env,
-        .profile = s->queue.profile,
+        .profile = set == NULL ? s->queue.profile : NULL,
+        .access_key_id = set == NULL ? NULL : set->username,
+        .secret_access_key = set == NULL ? NULL : set->password,
         .instance_id = r->cfg.instance_id,
         .region = s->queue.region,
     };
-    struct gb_err err = gb_aws_credentials_new(&credentials, &b->credentials);
+    err = gb_aws_credentials_new(&credentials, &b->credentials);
     if (gb_failed(err)) return err;
     const struct gb_sqs_sender_cfg cfg = {
         .id = b->bp->id,

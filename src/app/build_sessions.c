@@ -78,12 +78,33 @@ static struct gb_err check_tls(const struct gb_mqtt_session_cfg *cfg)
     return gb_ok();
 }
 
-static void warn_about(const struct gb_bp_session *s)
+static void warn_about(const struct gb_bp_session *s, const struct gb_tls_cfg *tls)
 {
-    if (s->mqtt.tls.insecure_skip_verify.value) {
+    if (tls->insecure_skip_verify) {
         GB_LOG(GB_LOG_WARN, "tls.insecure_skip_verify: the broker's certificate is not verified",
                gb_lf_str("session_id", s->id));
     }
+}
+
+/* What the document writes itself wins; of certificates and keys pairs stay together (spec 04 D1,
+ * D4). */
+static struct gb_err add_credentials(const struct gb_runtime *r, const struct gb_bp_session *s,
+                                     struct gb_mqtt_session_cfg *cfg)
+{
+    const struct gb_credential_set *set = gb_secrets_find(r->cfg.secrets, s->credentials_uri);
+    struct gb_tls_cfg *tls = &cfg->tls;
+    if (set == NULL) return gb_ok();
+    if (cfg->username == NULL) cfg->username = set->username;
+    if (cfg->password == NULL) cfg->password = set->password;
+    if (tls->ca_pem == NULL && tls->ca_file == NULL) tls->ca_pem = set->ca_pem;
+    if (tls->cert_pem == NULL && tls->key_pem == NULL && tls->cert_file == NULL &&
+        tls->key_file == NULL) {
+        tls->cert_pem = set->cert_pem;
+        tls->key_pem = set->key_pem;
+    }
+    tls->insecure_skip_verify = tls->insecure_skip_verify || set->insecure_skip_verify;
+    struct gb_err err = gb_blueprint_check_credentials(s, cfg->username, cfg->password);
+    return gb_failed(err) ? gb_err_in(err, "credentials_uri") : err;
 }
 
 static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session *b)
@@ -96,7 +117,7 @@ static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session
     struct gb_err err = client_id(r, m, &id);
     if (!gb_failed(err)) err = copy_topics(receiver, &topics);
     if (gb_failed(err)) goto out;
-    const struct gb_mqtt_session_cfg cfg = {
+    struct gb_mqtt_session_cfg cfg = {
         .id = s->id,
         .mode = s->session_mode.value == GB_BP_EPHEMERAL ? GB_MQTT_EPHEMERAL : GB_MQTT_PERSISTENT,
         .version = m->protocol_version.value == GB_BP_MQTT_V5 ? GB_MQTT_V5 : GB_MQTT_V311,
@@ -141,9 +162,10 @@ static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session
         .terminal = session_terminal,
         .arg = r,
     };
-    err = check_tls(&cfg);
+    err = add_credentials(r, s, &cfg);
+    if (!gb_failed(err)) err = check_tls(&cfg);
     if (!gb_failed(err)) err = gb_mqtt_session_new(&cfg, &b->session);
-    if (!gb_failed(err)) warn_about(s);
+    if (!gb_failed(err)) warn_about(s, &cfg.tls);
 out:
     free(topics);
     gb_str_deinit(&id);

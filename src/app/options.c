@@ -15,6 +15,8 @@ const char gb_options_usage[] =
     "  -set PATH=VALUE  override one value at last, such as routes[ID].policy.max_in_flight=10;\n"
     "                   VALUE is YAML; repeatable, in order\n"
     "  -log-level L     debug, info, warn or error (default info); bridge.log_level then governs\n"
+    "  -credentials-dir D\n"
+    "                   folder of the file:// credential URIs (default credentials)\n"
     "  -start-empty=B   true (default): a missing document starts an idle process; false: exit 1\n"
     "\n"
     "modes (at most one):\n"
@@ -119,6 +121,11 @@ static struct gb_err apply_log_level(struct gb_options *o, const char *value)
     o->log_level_given = true;
     return gb_ok();
 }
+static struct gb_err apply_credentials_dir(struct gb_options *o, const char *value)
+{
+    o->credentials_dir = value;
+    return gb_ok();
+}
 static struct gb_err apply_start_empty(struct gb_options *o, const char *value)
 {
     return parse_bool("start-empty", value, &o->start_empty);
@@ -191,6 +198,7 @@ static const struct flag flags[] = {
     {"overlay", 1, apply_overlay},
     {"set", 1, apply_set},
     {"log-level", 1, apply_log_level},
+    {"credentials-dir", 1, apply_credentials_dir},
     {"start-empty", 0, apply_start_empty},
     {"validate", 0, apply_validate},
     {"strict", 0, apply_strict},
@@ -209,7 +217,10 @@ static const struct flag flags[] = {
 
 /* Flags of the specification whose capability comes with a later release. */
 static const char *const later[] = {
-    "credentials-dir", "admin-addr", "monitor-addr", "healthcheck", "initial-config-digest",
+    "admin-addr",
+    "monitor-addr",
+    "healthcheck",
+    "initial-config-digest",
 };
 
 static const struct flag *find_flag(const char *name, size_t size)
@@ -328,7 +339,10 @@ static struct gb_err apply(struct gb_options *o, const struct flag *f, const cha
 
 struct gb_err gb_options_parse(int argc, char *const *argv, struct gb_options *out)
 {
-    struct gb_options o = {.config = default_config, .log_level = GB_LOG_INFO, .start_empty = true};
+    struct gb_options o = {.config = default_config,
+                           .credentials_dir = "credentials",
+                           .log_level = GB_LOG_INFO,
+                           .start_empty = true};
     const struct flag *last = NULL;
     const struct subcommand *sub;
     const char *file = NULL;

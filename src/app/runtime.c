@@ -90,6 +90,7 @@ static void start_parts(struct gb_runtime *r)
     GB_LOG(GB_LOG_INFO, "bridge started", gb_lf_str("bridge_id", r->cfg.blueprint->bridge.id),
            gb_lf_int("routes", (int64_t)r->route_count),
            gb_lf_int("sessions", (int64_t)r->session_count));
+    if (r->cfg.started != NULL) r->cfg.started(r->cfg.arg);
 }
 
 static void mark_read(struct gb_op *op, void *arg)

@@ -1,6 +1,7 @@
 #ifndef GB_APP_RUNTIME_H
 #define GB_APP_RUNTIME_H
 
+#include "app/secrets.h"
 #include "base/metrics.h"
 #include "blueprint/blueprint.h"
 #include "io/loop.h"
@@ -19,7 +20,10 @@ struct gb_runtime_cfg {
     struct gb_metrics *metrics;
     const struct gb_blueprint *blueprint;
     const char *instance_id;
-    const char *owner; /* token of the process: instance_id#<boot-nonce> */
+    const char *owner;                /* token of the process: instance_id#<boot-nonce> */
+    const struct gb_secrets *secrets; /* resolved; needed while the runtime is built */
+    /* Preflight and marks are done, everything runs. */
+    void (*started)(void *arg);
     /* Something is terminal (spec 08 §1): the process must stop and exit non-zero. */
     void (*terminal)(void *arg, struct gb_err cause);
     void *arg;

@@ -140,6 +140,9 @@ int64_t gb_blueprint_stale_claim_ns(const struct gb_blueprint *b);
 bool gb_blueprint_is_fifo_name(const char *queue); /* URL or name; NULL ok */
 /* `fifo`, `message_group_id` or the suffix `.fifo` (spec 04 B9). */
 bool gb_blueprint_sqs_fifo(const struct gb_bp_sqs_sender *sender);
+/* Rules M3 and M6 for credentials that the document does not hold itself (spec 03 §4.2). */
+struct gb_err gb_blueprint_check_credentials(const struct gb_bp_session *session,
+                                             const char *username, const char *password);
 /* connect + reconcile + grace terms of a durable session (spec 03 §9); 0 for an ephemeral one. */
 int64_t gb_blueprint_activation_ns(const struct gb_bp_session *session);
 

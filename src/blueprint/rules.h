@@ -4,7 +4,7 @@
 /* Every rule that a document can break: its name, as findings and docs/configuration.md print it,
  * and what it asks. V, W, C and P are the rules of spec 01 §5; D (reading), K (keys and values), M
  * (MQTT, spec 03), Q (SQS) and H (HTTP, both spec 04) stand for rules that the specification leaves
- * unnumbered.
+ * unnumbered, A for those of an AWS deployment (spec 01 §6), which need its bootstrap.
  * Owns:   nothing. Thread: any. Errors: none. */
 
 #define GB_RULES(X)                                                                                \
@@ -91,6 +91,15 @@
     X(Q4, "FIFO options suit the queue")                                                           \
     X(H1, "an HTTP endpoint has a well-formed path of its own")                                    \
     X(H2, "the forward token differs from every API key")                                          \
+    X(A1, "the document is that of the deployment's bridge")                                       \
+    X(A2, "an HA document is clustered, with lease, outbox and subscriptions in DynamoDB")         \
+    X(A3, "an HA document names the tables of its deployment")                                     \
+    X(A4, "an HA document does without preflight_advisory and static endpoints")                   \
+    X(A5, "an HA route uses shared_outbox and writes ack_after: outbox_persist")                   \
+    X(A6, "an HA route declares failover_slo and startup_allowance")                               \
+    X(A7, "the rollout strategy and its roster suit the deployment's members")                     \
+    X(A8, "the document has the deployment's fingerprint")                                         \
+    X(A9, "a document for replicas has no session blocks and no shared_outbox")                    \
     X(NOT_SUPPORTED, "this release supports it")
 
 enum gb_rule {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "blueprint/bootstrap.h"
 #include "blueprint/document.h"
 #include "blueprint/rule_rows.h"
 
@@ -18,6 +19,7 @@
  *     standalone.yaml,
  *                                     supported` asks gb_blueprint_supported too; `in yaml`, `in
  *                                     json`: the `+` lines are the whole document
+ *     under ha.json                   the deployment's bootstrap, below tests/fuzz/corpus/bootstrap
  *       line                          the change, as in a unified diff: lines that stay,
  *     - line                          that go
  *     + line                          and that come
@@ -38,6 +40,7 @@ struct row {
     const char *base; /* NULL: `replace` is the whole document */
     enum gb_blueprint_format format;
     bool supported;
+    const char *under; /* NULL: none */
     struct gb_str find, replace;
     struct said said[SAID_MAX];
     size_t count;
@@ -112,6 +115,21 @@ static void compare(struct coverage *coverage, const struct row *row,
     gb_str_deinit(&all);
 }
 
+static struct gb_err admit(const struct row *row, const struct gb_blueprint *b,
+                           struct gb_findings *findings)
+{
+    char path[256];
+    struct gb_bootstrap *boot = NULL;
+    (void)snprintf(path, sizeof path, "tests/fuzz/corpus/bootstrap/%s", row->under);
+    char *text = read_document(path);
+    struct gb_err err = gb_bootstrap_read(gb_bytes_c(text), NULL, &boot);
+    free(text);
+    if (gb_failed(err)) fail_msg("%s: %s", path, err.message);
+    err = gb_bootstrap_admit(boot, b, findings);
+    gb_bootstrap_free(boot);
+    return err;
+}
+
 static void check(struct coverage *coverage, struct row *row)
 {
     char *text = document_of(row);
@@ -120,6 +138,7 @@ static void check(struct coverage *coverage, struct row *row)
     struct gb_err err = gb_blueprint_load(gb_bytes_c(text), "doc", row->format, &findings, &b);
     assert_int_equal(b == NULL, gb_failed(err));
     if (row->supported && b != NULL) err = gb_blueprint_supported(b, &findings);
+    if (row->under != NULL && b != NULL) err = admit(row, b, &findings);
     assert_int_equal(gb_failed(err), findings.error_count > 0);
     compare(coverage, row, &findings);
     coverage->rows++;
@@ -145,6 +164,8 @@ static void take_line(struct row *row, char *line)
     struct said *last = row->count == 0 ? NULL : &row->said[row->count - 1];
     if (strncmp(line, "in ", 3) == 0) {
         take_base(row, line + 3);
+    } else if (strncmp(line, "under ", 6) == 0) {
+        row->under = line + 6;
     } else if (line[0] == ' ' || line[0] == '-' || line[0] == '+') {
         const char *text = line[1] == '\0' ? line + 1 : line + 2;
         if (line[0] != '+') gb_str_appendf(&row->find, "%s\n", text);
@@ -184,7 +205,7 @@ static void check_file(struct coverage *coverage, const char *path)
 static const char *const files[] = {
     "document",  "values",     "bridge",   "http",      "stores",    "sessions",
     "receivers", "senders",    "bindings", "routes",    "resolvers", "drain",
-    "direct",    "processors", "cluster",  "supported", "lease",
+    "direct",    "processors", "cluster",  "supported", "lease",     "profile",
 };
 
 static void every_row(void **state)

@@ -51,11 +51,9 @@ static void check_stores(struct gb_check *c)
     }
 }
 
-static void check_credentials(struct gb_check *c, const char *uri)
+static void check_credentials(struct gb_check *c, const char *uri, const char *remedy)
 {
-    if (uri == NULL) return;
-    refuse(c, "options.credentials_uri", "options.credentials_uri",
-           "write the credentials inline, or give them by the environment");
+    if (uri != NULL) refuse(c, "options.credentials_uri", "options.credentials_uri", remedy);
 }
 
 static void check_sessions(struct gb_check *c)
@@ -66,7 +64,6 @@ static void check_sessions(struct gb_check *c)
         if (s->session_mode.value == GB_BP_EXCLUSIVE) {
             refuse(c, "session_mode", "session_mode: exclusive", "use persistent");
         }
-        check_credentials(c, s->credentials_uri);
     }
 }
 
@@ -84,9 +81,7 @@ static void check_receivers(struct gb_check *c)
         if (r->transport.value == GB_BP_MQTT && r->topic_count == 0) {
             refuse(c, "topics", "a receiver without topics", "list at least one topic");
         }
-        check_credentials(c, r->credentials_uri);
-        check_credentials(c, r->sqs.credentials_uri);
-        check_credentials(c, r->http.credentials_uri);
+        check_credentials(c, r->credentials_uri, "write it in the session of the receiver");
     }
 }
 
@@ -101,9 +96,7 @@ static void check_senders(struct gb_check *c)
         if (s->sqs.queue.queue_tags.count > 0) {
             refuse(c, "options.queue_tags", "options.queue_tags", "use queue_url or queue_name");
         }
-        check_credentials(c, s->credentials_uri);
-        check_credentials(c, s->sqs.credentials_uri);
-        check_credentials(c, s->http.credentials_uri);
+        check_credentials(c, s->credentials_uri, "write it in the session of the sender");
     }
 }
 

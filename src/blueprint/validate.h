@@ -3,6 +3,7 @@
 
 #include "blueprint/blueprint.h"
 #include "blueprint/document.h"
+#include "domain/mqtt_topic.h"
 
 /* The rules on the decoded model (spec 01 §5.2, and of §5.3-5.4 what applies standalone): no I/O,
  * never stops, collects everything. One file per area.
@@ -50,6 +51,9 @@ void gb_validate_stores(struct gb_check *c);
 void gb_validate_sessions(struct gb_check *c);
 /* V5: `id` is written at `key` and the section holds no such entry. */
 void gb_check_missing(struct gb_check *c, const char *key, const char *id, const char *section);
+/* The first broker that credentials would travel to in plain text, against rule M3. */
+bool gb_blueprint_plain_broker(const struct gb_bp_mqtt_session *m,
+                               char out[GB_MQTT_ENDPOINT_TEXT_MAX]);
 void gb_validate_credentials_uri(struct gb_check *c, const char *uri); /* spec 01 §8.3 */
 void gb_validate_mqtt_session(struct gb_check *c, const struct gb_bp_session *s); /* spec 03 §3 */
 void gb_validate_mqtt_identities(struct gb_check *c);                             /* P6 */

@@ -68,21 +68,13 @@ static void check_urls(struct gb_check *c, const struct gb_bp_session *s)
 /* The same gate runs again when credentials change (spec 03 §4.2). */
 static void check_credentials(struct gb_check *c, const struct gb_bp_mqtt_session *m)
 {
+    char text[GB_MQTT_ENDPOINT_TEXT_MAX];
     if (m->username == NULL && m->password == NULL) return;
-    if (m->allow_plaintext_credentials.value || m->allow_plaintext_credentials.broken) return;
-    for (size_t i = 0; i < m->urls.count; i++) {
-        struct gb_mqtt_endpoint endpoint;
-        if (gb_failed(gb_mqtt_endpoint_parse(gb_bytes_c(m->urls.items[i]), &endpoint))) continue;
-        if (gb_mqtt_scheme_is_tls(endpoint.scheme)) continue;
-        char text[GB_MQTT_ENDPOINT_TEXT_MAX];
-        gb_mqtt_endpoint_print(&endpoint, text);
-        gb_check_error(c, GB_RULE_M3, m->username != NULL ? S "username" : S "password",
-                       S
-                       "username and password would be sent in plain text to \"%.*s\"; use tls:// "
-                       "or wss://, or set allow_plaintext_credentials: true",
-                       GB_SHOWN_MAX, text);
-        return;
-    }
+    if (!gb_blueprint_plain_broker(m, text)) return;
+    gb_check_error(c, GB_RULE_M3, m->username != NULL ? S "username" : S "password",
+                   S "username and password would be sent in plain text to \"%.*s\"; use tls:// "
+                     "or wss://, or set allow_plaintext_credentials: true",
+                   GB_SHOWN_MAX, text);
 }
 
 static void check_identity(struct gb_check *c, const struct gb_bp_session *s)
