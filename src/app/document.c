@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/process.h"
+#include "app/source.h"
 #include "base/digest.h"
 #include "io/file.h"
 
@@ -96,10 +97,12 @@ static void print_refused_start(const struct gb_findings *findings, const struct
 }
 
 static struct gb_err check(const struct gb_document *d, enum gb_document_use use,
-                           struct gb_findings *findings, struct gb_blueprint **out)
+                           const struct gb_bootstrap *boot, struct gb_findings *findings,
+                           struct gb_blueprint **out)
 {
     struct gb_err err = gb_findings_check(findings);
     if (!gb_failed(err)) err = gb_blueprint_load_layers(&d->input, findings, out);
+    if (!gb_failed(err) && boot != NULL) err = gb_bootstrap_admit(boot, *out, findings);
     if (!gb_failed(err) && use == GB_DOCUMENT_RUN) err = gb_blueprint_supported(*out, findings);
     if (!findings->failed && use == GB_DOCUMENT_RUN && findings->error_count > 0) {
         print_refused_start(findings, d);
@@ -111,13 +114,21 @@ static struct gb_err check(const struct gb_document *d, enum gb_document_use use
     return err;
 }
 
-struct gb_err gb_document_load(const struct gb_options *o, const char *path,
-                               enum gb_document_use use, struct gb_blueprint **out)
+static void take_digest(const struct gb_document *d, char out[GB_SHA256_HEX])
+{
+    struct gb_bytes layers[GB_BLUEPRINT_LAYERS_MAX];
+    for (size_t i = 0; i < d->input.layer_count; i++) layers[i] = gb_str_bytes(&d->texts[i]);
+    gb_source_digest(layers, d->input.layer_count, out);
+}
+
+static struct gb_err load(const struct gb_options *o, const char *path, enum gb_document_use use,
+                          const struct gb_bootstrap *boot, char *digest, struct gb_blueprint **out)
 {
     struct gb_document d = {0};
     struct gb_findings findings = {0};
     struct gb_blueprint *blueprint = NULL;
     struct gb_err err = gb_document_read(&d, o, path, &findings);
+    if (!gb_failed(err) && digest != NULL) take_digest(&d, digest);
     if (use == GB_DOCUMENT_RUN) { /* a verdict is on the document alone (spec 08 §2) */
         d.input.env = (struct gb_blueprint_env){
             .instance_id = gb_env("GOBRIDGE_INSTANCE_ID"),
@@ -125,7 +136,7 @@ struct gb_err gb_document_load(const struct gb_options *o, const char *path,
             .monitor_api_key = gb_env("GOBRIDGE_MONITOR_API_KEY"),
         };
     }
-    if (!gb_failed(err)) err = check(&d, use, &findings, &blueprint);
+    if (!gb_failed(err)) err = check(&d, use, boot, &findings, &blueprint);
     if (gb_failed(err)) {
         gb_blueprint_free(blueprint);
     } else {
@@ -134,6 +145,18 @@ struct gb_err gb_document_load(const struct gb_options *o, const char *path,
     gb_findings_deinit(&findings);
     gb_document_forget(&d);
     return err;
+}
+
+struct gb_err gb_document_load(const struct gb_options *o, const char *path,
+                               enum gb_document_use use, struct gb_blueprint **out)
+{
+    return load(o, path, use, NULL, NULL, out);
+}
+
+struct gb_err gb_document_load_deployed(const struct gb_options *o, const struct gb_bootstrap *boot,
+                                        char digest[GB_SHA256_HEX], struct gb_blueprint **out)
+{
+    return load(o, o->config, GB_DOCUMENT_RUN, boot, digest, out);
 }
 
 /* A valid document may be ahead of this release: no problem of the document, so not on stderr. */

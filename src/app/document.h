@@ -2,7 +2,9 @@
 #define GB_APP_DOCUMENT_H
 
 #include "app/options.h"
+#include "base/digest.h"
 #include "blueprint/blueprint.h"
+#include "blueprint/bootstrap.h"
 
 /* For a document that another program writes into a pipe. */
 enum { GB_DOCUMENT_WAIT_MS = 60000 };
@@ -20,6 +22,10 @@ enum gb_document_use {
 };
 struct gb_err gb_document_load(const struct gb_options *o, const char *path,
                                enum gb_document_use use, struct gb_blueprint **out);
+/* For GB_DOCUMENT_RUN, admitted under `boot` (NULL: flag mode); the digest is that of the bytes
+ * read, set once they were. */
+struct gb_err gb_document_load_deployed(const struct gb_options *o, const struct gb_bootstrap *boot,
+                                        char digest[GB_SHA256_HEX], struct gb_blueprint **out);
 
 /* What belongs to one document, as read; zeroed before. */
 struct gb_document {

@@ -94,6 +94,7 @@ static struct gb_err mode_flag(struct gb_options *o, const char *name, const cha
 static struct gb_err apply_config(struct gb_options *o, const char *value)
 {
     o->config = value;
+    o->config_given = true;
     return gb_ok();
 }
 static struct gb_err apply_overlay(struct gb_options *o, const char *value)
@@ -310,7 +311,7 @@ static struct gb_err finish(struct gb_options *o, const struct subcommand *sub, 
     const char *blank = verb[0] != '\0' ? " " : "";
     if (sub != NULL && file == NULL)
         return gb_err(GB_INVALID_CONFIG, "%s%s%s needs a FILE", sub->name, blank, verb);
-    if (sub != NULL && o->config != default_config) {
+    if (sub != NULL && o->config_given) {
         return gb_err(GB_INVALID_CONFIG, "%s%s%s names its FILE; leave -config out", sub->name,
                       blank, verb);
     }

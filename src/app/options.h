@@ -32,7 +32,8 @@ enum {
 
 struct gb_options {
     enum gb_mode mode;
-    const char *config;          /* default bridge.yaml */
+    const char *config; /* default bridge.yaml */
+    bool config_given;
     const char *credentials_dir; /* default credentials */
     enum gb_log_level log_level;
     bool log_level_given;

@@ -181,7 +181,6 @@ static const struct bad_row {
      "at most one mode flag per call"},
     {"neither true nor false", {"-strict=yes"}, "-strict: \"yes\" is not true or false"},
     {"mode with a wrong value", {"-version=2"}, "-version: \"2\" is not true or false"},
-    {"later: credentials", {"-credentials-dir", "d"}, "-credentials-dir is not supported yet"},
     {"later: admin", {"-admin-addr=:1"}, "-admin-addr is not supported yet"},
     {"later: monitor", {"--monitor-addr", ":1"}, "-monitor-addr is not supported yet"},
     {"later: healthcheck", {"-healthcheck"}, "-healthcheck is not supported yet"},

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "app/document.h"
-#include "app/runtime.h"
-#include "base/id.h"
+#include "app/bootstrap.h"
+#include "app/supervisor.h"
 #include "base/log.h"
 #include "io/file.h"
 
@@ -15,14 +14,11 @@ enum { SIGNALS = 4 };
 
 struct process {
     struct gb_loop *loop;
-    struct gb_reactor *reactor;
     struct gb_metrics *metrics;
-    struct gb_blueprint *blueprint; /* NULL: idle */
-    struct gb_runtime *runtime;
+    struct gb_bootstrap *bootstrap; /* NULL: flag mode */
+    struct gb_supervisor *supervisor;
     struct gb_signal *signals[SIGNALS];
     struct gb_timer budget; /* T0 + shutdown_timeout */
-    char *instance_id;
-    char *owner; /* instance_id#<boot-nonce>: one for the life of the process (spec 06 §2) */
     bool stopping;
     int exit_code;
 };
@@ -38,13 +34,10 @@ static void print_metrics(const struct process *p)
     gb_str_deinit(&line);
 }
 
-static void runtime_ended(void *arg, struct gb_err result)
+static void ended(void *arg, int exit_code)
 {
     struct process *p = arg;
-    if (gb_failed(result) && p->exit_code == 0) {
-        GB_LOG(GB_LOG_ERROR, "the shutdown was not clean", gb_lf_err(&result));
-        p->exit_code = 1;
-    }
+    p->exit_code = exit_code;
     gb_timer_stop(&p->budget);
     gb_loop_stop(p->loop);
 }
@@ -57,17 +50,11 @@ static void budget_over(struct gb_timer *t)
     _exit(1);
 }
 
-static void begin_stop(struct process *p)
+static void ending(void *arg, int64_t budget_ns)
 {
+    struct process *p = arg;
     p->stopping = true;
-    if (p->runtime == NULL) {
-        gb_loop_stop(p->loop);
-        return;
-    }
-    uint64_t deadline_ns =
-        gb_reactor_now_ns(p->reactor) + (uint64_t)p->blueprint->bridge.shutdown_timeout.ns;
-    gb_timer_start(&p->budget, deadline_ns);
-    gb_runtime_stop(p->runtime, deadline_ns, runtime_ended, p);
+    gb_timer_start(&p->budget, gb_reactor_now_ns(gb_loop_reactor(p->loop)) + (uint64_t)budget_ns);
 }
 
 static void on_stop_signal(void *arg, int signum)
@@ -78,7 +65,8 @@ static void on_stop_signal(void *arg, int signum)
         _exit(2);
     }
     GB_LOG(GB_LOG_INFO, "shutdown signal received", gb_lf_int("signal", signum));
-    begin_stop(p);
+    ending(p, gb_supervisor_shutdown_ns(p->supervisor));
+    gb_supervisor_stop(p->supervisor, 0);
 }
 
 static void on_metrics_signal(void *arg, int signum)
@@ -87,54 +75,11 @@ static void on_metrics_signal(void *arg, int signum)
     print_metrics(arg);
 }
 
-static void ignore_signal(void *arg, int signum)
-{
-    (void)arg;
-    (void)signum;
-}
-
-/* Spec 08 §3: a self-inflicted stop first tries the normal shutdown and always exits non-zero. */
-static void on_terminal(void *arg, struct gb_err cause)
+static void on_recheck_signal(void *arg, int signum)
 {
     struct process *p = arg;
-    GB_LOG(GB_LOG_ERROR, "terminal: the process stops and must be restarted", gb_lf_err(&cause));
-    p->exit_code = 1;
-    if (!p->stopping) begin_stop(p);
-}
-
-/* Instance identity, first non-empty (spec 01 §8.2). */
-static char *instance_id(const struct process *p)
-{
-    const char *given = p->blueprint == NULL ? gb_env("GOBRIDGE_INSTANCE_ID")
-                                             : gb_blueprint_instance_id(p->blueprint);
-    if (given != NULL) return gb_strdup(given);
-    char host[256] = {0};
-    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') host[0] = 'h';
-    char id[GB_ID_HEX_SIZE];
-    gb_id_hex(p->reactor, id);
-    return gb_asprintf("%s-%.8s", host, id);
-}
-
-static struct gb_err name_instance(struct process *p)
-{
-    char nonce[GB_NONCE_SIZE];
-    struct gb_err err = gb_nonce(nonce);
-    if (gb_failed(err)) return err;
-    p->instance_id = instance_id(p);
-    if (p->instance_id != NULL) p->owner = gb_asprintf("%s#%s", p->instance_id, nonce);
-    return p->owner == NULL ? gb_err_no_memory("instance id") : gb_ok();
-}
-
-static struct gb_err load_document(struct process *p, const struct gb_options *o)
-{
-    struct gb_err err = gb_document_load(o, o->config, GB_DOCUMENT_RUN, &p->blueprint);
-    if (err.code == GB_NOT_FOUND && o->start_empty) {
-        GB_LOG(GB_LOG_WARN,
-               "no configuration document: idle until it exists and the process is restarted",
-               gb_lf_str("config", o->config));
-        return gb_ok();
-    }
-    return err;
+    (void)signum;
+    gb_supervisor_recheck(p->supervisor);
 }
 
 static struct gb_err open_process(struct process *p)
@@ -146,39 +91,35 @@ static struct gb_err open_process(struct process *p)
         {SIGTERM, on_stop_signal},
         {SIGINT, on_stop_signal},
         {SIGUSR1, on_metrics_signal},
-        {SIGHUP, ignore_signal}, /* no configuration source is watched yet */
+        {SIGHUP, on_recheck_signal},
     };
     for (size_t i = 0; i < SIGNALS; i++) {
         struct gb_err err = gb_signal_new(p->loop, rows[i].signum, rows[i].fn, p, &p->signals[i]);
         if (gb_failed(err)) return err;
     }
-    struct gb_err err = gb_timer_init(&p->budget, p->reactor, budget_over);
-    if (gb_failed(err)) return err;
-    return gb_metrics_new(&p->metrics);
+    return gb_ok();
 }
 
-static struct gb_err start_runtime(struct process *p)
+static struct gb_err make_supervisor(struct process *p, const struct gb_options *o)
 {
-    if (p->blueprint == NULL) return gb_ok();
-    if (p->blueprint->bridge.log_level.given)
-        gb_log_set_level((enum gb_log_level)p->blueprint->bridge.log_level.value);
-    const struct gb_runtime_cfg cfg = {
+    char nonce[GB_NONCE_SIZE];
+    const struct gb_supervisor_cfg cfg = {
         .loop = p->loop,
         .metrics = p->metrics,
-        .blueprint = p->blueprint,
-        .instance_id = p->instance_id,
-        .owner = p->owner,
-        .terminal = on_terminal,
+        .options = o,
+        .bootstrap = p->bootstrap,
+        .nonce = nonce,
+        .ended = ended,
+        .ending = ending,
         .arg = p,
     };
-    struct gb_err err = gb_runtime_new(&cfg, &p->runtime);
-    if (!gb_failed(err)) gb_runtime_start(p->runtime);
-    return err;
+    struct gb_err err = gb_nonce(nonce);
+    return gb_failed(err) ? err : gb_supervisor_new(&cfg, &p->supervisor);
 }
 
 static void close_process(struct process *p)
 {
-    gb_runtime_free(p->runtime);
+    gb_supervisor_free(p->supervisor);
     for (size_t i = 0; i < SIGNALS; i++)
         if (p->signals[i] != NULL) gb_signal_free(p->signals[i]);
     if (p->loop != NULL) {
@@ -187,37 +128,46 @@ static void close_process(struct process *p)
         gb_loop_free(p->loop);
     }
     gb_metrics_free(p->metrics);
-    gb_blueprint_free(p->blueprint);
-    free(p->instance_id);
-    free(p->owner);
+    gb_bootstrap_free(p->bootstrap);
 }
 
-int gb_process_run(const struct gb_options *o)
+/* The document is read before the handlers stand: it may be waited for, and SIGTERM must end
+ * that. */
+static struct gb_err start(struct process *p, struct gb_options *o)
+{
+    struct gb_err err = gb_loop_new(&p->loop);
+    if (gb_failed(err)) return err;
+    err = gb_timer_init(&p->budget, gb_loop_reactor(p->loop), budget_over);
+    if (!gb_failed(err)) err = gb_metrics_new(&p->metrics);
+    if (!gb_failed(err)) err = gb_bootstrap_load(o, &p->bootstrap);
+    if (!gb_failed(err)) err = make_supervisor(p, o);
+    if (!gb_failed(err)) err = gb_supervisor_load(p->supervisor);
+    if (!gb_failed(err)) err = open_process(p);
+    return err;
+}
+
+int gb_process_run(const struct gb_options *options)
 {
     struct process p = {0};
+    struct gb_options o = *options;
+    struct gb_err err = gb_bootstrap_check_flags(options);
+    if (gb_failed(err)) {
+        (void)fprintf(stderr, "gobridge: %s\n%s", err.message, gb_options_usage);
+        return 2;
+    }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN); /* until their handlers stand, these must not end the start */
     (void)signal(SIGUSR1, SIG_IGN);
-    gb_log_set_level(o->log_level);
-    struct gb_err err = gb_loop_new(&p.loop);
-    /* Before the handlers: a document in a pipe may be waited for, and SIGTERM must end that. */
-    if (!gb_failed(err)) err = load_document(&p, o);
-    if (!gb_failed(err)) {
-        p.reactor = gb_loop_reactor(p.loop);
-        err = open_process(&p);
-    }
-    if (!gb_failed(err)) err = name_instance(&p);
-    if (!gb_failed(err)) {
-        gb_log_set_instance(p.instance_id);
-        err = start_runtime(&p);
-    }
+    gb_log_set_level(o.log_level);
+    err = start(&p, &o);
     if (gb_failed(err)) {
-        GB_LOG(GB_LOG_ERROR, "start failed", gb_lf_str("config", o->config), gb_lf_err(&err));
+        GB_LOG(GB_LOG_ERROR, "start failed", gb_lf_str("config", o.config), gb_lf_err(&err));
         p.exit_code = 1;
-        if (p.runtime != NULL) begin_stop(&p); /* closes what was opened */
+    } else {
+        gb_supervisor_start(p.supervisor);
+        gb_loop_run(p.loop);
+        print_metrics(&p);
     }
-    if (!gb_failed(err) || p.runtime != NULL) gb_loop_run(p.loop);
-    if (p.metrics != NULL && p.blueprint != NULL) print_metrics(&p);
     GB_LOG(GB_LOG_INFO, "bridge stopped", gb_lf_int("exit_code", p.exit_code));
     int exit_code = p.exit_code;
     close_process(&p);

@@ -141,6 +141,16 @@ static struct gb_err read_file(struct gb_secrets *s, struct secret *item)
 
 /* --- parameters (SSM) --- */
 
+/* Without the service's own text, which quotes the name of the parameter (spec 04 D8). */
+static struct gb_err classify(const struct gb_aws_error *e)
+{
+    struct gb_err err = gb_aws_classify_default(e);
+    if (err.code == GB_NOT_FOUND) return gb_err(GB_NOT_FOUND, "SSM has no such parameter");
+    struct gb_err plain = gb_err(err.code, "SSM answered %s", gb_aws_error_code(e));
+    plain.retry_after_ns = err.retry_after_ns;
+    return plain;
+}
+
 static struct gb_err open_client(struct gb_secrets *s)
 {
     struct gb_aws_env env = gb_aws_env_process();
@@ -163,7 +173,7 @@ static struct gb_err open_client(struct gb_secrets *s)
         .region = region.data,
         .endpoint = endpoint.data,
         .attempt_timeout_ns = 5 * INT64_C(1000000000),
-        .classify = gb_aws_classify_default,
+        .classify = classify,
     };
     if (!gb_failed(err)) err = gb_aws_client_new(&client, &s->client);
     gb_str_deinit(&region);
@@ -212,8 +222,6 @@ static void parameter_fetched(struct gb_op *op, void *arg)
     if (value.data != NULL) gb_wipe(value.data, value.size);
     if (s->call.answer.data != NULL) gb_wipe(s->call.answer.data, s->call.answer.size);
     gb_str_deinit(&value);
-    /* The service's own text may quote the name of the parameter. */
-    if (err.code == GB_NOT_FOUND) err = gb_err(GB_NOT_FOUND, "SSM has no such parameter");
     if (gb_failed(err) && err.code != GB_CANCELLED) err = in_entry(item, err);
     if (!gb_failed(s->result)) s->result = err; /* else cancelled */
     s->next++;

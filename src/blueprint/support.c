@@ -28,11 +28,6 @@ static void check_bridge(struct gb_check *c)
     if (c->b->bridge.cluster.node != NULL) {
         refuse(c, "bridge.cluster", "bridge.cluster", "remove it");
     }
-    if (c->b->config_watch.node != NULL) {
-        gb_check_warning(c, GB_RULE_NOT_SUPPORTED, "config_watch",
-                         "config_watch has no effect, since the document is not watched yet; "
-                         "restart to apply a change");
-    }
     if (c->b->http.node != NULL) refuse(c, "http", "http", "remove it");
     check_exporter(c, "telemetry.metrics.exporter", &c->b->telemetry.metrics.exporter);
     check_exporter(c, "telemetry.tracing.exporter", &c->b->telemetry.tracing.exporter);
