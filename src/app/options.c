@@ -49,11 +49,15 @@ const char gb_options_usage[] =
     "\n"
     "signals: SIGTERM, SIGINT drain within bridge.shutdown_timeout and exit 0, a second one exits "
     "2 at once;\n"
-    "         SIGUSR1 prints the counters as one JSON line on stderr\n"
+    "         SIGHUP looks for a changed document now; SIGUSR1 prints the counters as one JSON "
+    "line "
+    "on stderr\n"
     "exit:    0 clean stop or success, 1 failure, 2 usage error or second signal\n"
     "environment: AWS_* as for every AWS tool (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SQS,\n"
     "         AWS_ENDPOINT_URL_DYNAMODB, AWS_REGION, credentials),\n"
-    "         GOBRIDGE_INSTANCE_ID, GOBRIDGE_ADMIN_API_KEY, GOBRIDGE_MONITOR_API_KEY\n";
+    "         GOBRIDGE_INSTANCE_ID, GOBRIDGE_ADMIN_API_KEY, GOBRIDGE_MONITOR_API_KEY,\n"
+    "         GOBRIDGE_AWS_BOOTSTRAP_JSON or GOBRIDGE_FILEBASED_BOOTSTRAP_FILE (instead of "
+    "-config)\n";
 
 struct flag {
     const char *name;

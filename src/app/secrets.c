@@ -93,8 +93,9 @@ void gb_secrets_free(struct gb_secrets *s)
 
 const struct gb_credential_set *gb_secrets_find(const struct gb_secrets *s, const char *uri)
 {
-    for (size_t i = 0; uri != NULL && i < s->count; i++)
-        if (strcmp(s->items[i].uri, uri) == 0) return &s->items[i].set;
+    if (uri == NULL) return NULL;
+    for (size_t i = 0; i < s->count; i++)
+        if (gb_bytes_equal_c(gb_bytes_c(uri), s->items[i].uri)) return &s->items[i].set;
     return NULL;
 }
 

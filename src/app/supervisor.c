@@ -2,27 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/generation.h"
-#include "app/source.h"
+#include "app/supervisor_parts.h"
 #include "base/assert.h"
 #include "base/id.h"
-#include "base/log.h"
-#include "blueprint/diff.h"
 
-enum supervisor_state {
-    SUPERVISOR_IDLE = 0,
-    SUPERVISOR_RESOLVING, /* credentials of `next`; `current` may run */
-    SUPERVISOR_STOPPING,  /* `current`, for `next` or for good */
-    SUPERVISOR_STARTING,  /* `next` */
-    SUPERVISOR_UNDOING,   /* `next` did not start and is closed */
-    SUPERVISOR_RUNNING,
-    SUPERVISOR_CLOSING, /* the source */
-    SUPERVISOR_ENDED,
-    SUPERVISOR_STATES,
-};
 #define GB_BIT(state) (1u << (state))
 static const uint8_t exits[SUPERVISOR_STATES] = {
     [SUPERVISOR_IDLE] = GB_BIT(SUPERVISOR_RESOLVING) | GB_BIT(SUPERVISOR_CLOSING),
@@ -39,34 +24,9 @@ static const uint8_t exits[SUPERVISOR_STATES] = {
     [SUPERVISOR_CLOSING] = GB_BIT(SUPERVISOR_ENDED),
 };
 
-static const int64_t resync_ns = 30 * GB_SEC, debounce_ns = 100 * GB_MS; /* spec 07 §2.2 */
-static const uint64_t retry_ns = 10 * 1000000000ull; /* of a start that failed for the time being */
-static const uint64_t error_interval_ns = 60 * 1000000000ull;
-enum { READ_ERRORS_LOUD = 10 };
+/* Of a start that failed for the time being. */
+static const uint64_t retry_ns = 10 * 1000000000ull;
 
-struct gb_supervisor {
-    struct gb_supervisor_cfg cfg;
-    struct gb_generation_cfg generations;
-    char *fallback_id;
-    struct gb_source *source; /* NULL: the document comes from a pipe */
-    const char *paths[GB_BLUEPRINT_LAYERS_MAX];
-    struct gb_op close_source;
-    enum supervisor_state state;
-    struct gb_generation *current, *next;
-    struct gb_generation *previous; /* while `next` starts: to go back to */
-    bool activated;                 /* a document ran once */
-    bool recovering;                /* `next` is the one before */
-    bool again;                     /* look at the source once this is over */
-    bool ending;
-    int exit_code;
-    uint64_t swap_started_ns;
-    int64_t attempted_version;
-    struct gb_timer retry;
-    unsigned read_errors; /* in a row */
-    struct gb_log_limit error_limit;
-};
-
-static void consider(struct gb_supervisor *s);
 static void begin_closing(struct gb_supervisor *s);
 static void start_next(struct gb_supervisor *s);
 
@@ -74,11 +34,6 @@ static void set_state(struct gb_supervisor *s, enum supervisor_state next)
 {
     GB_ASSERT((exits[s->state] & GB_BIT(next)) != 0);
     s->state = next;
-}
-
-static uint64_t now_of(const struct gb_supervisor *s)
-{
-    return gb_reactor_now_ns(gb_loop_reactor(s->cfg.loop));
 }
 
 static int64_t running_version(const struct gb_supervisor *s)
@@ -98,9 +53,10 @@ static void count_reload(struct gb_supervisor *s, bool ok)
 static void log_applied(struct gb_supervisor *s, const char *how)
 {
     count_reload(s, true);
-    GB_LOG(GB_LOG_INFO, "configuration applied", gb_lf_str("swap", how),
-           gb_lf_int("config_version", running_version(s)),
-           gb_lf_int("duration_ms", (int64_t)((now_of(s) - s->swap_started_ns) / GB_MS)));
+    GB_LOG(
+        GB_LOG_INFO, "configuration applied", gb_lf_str("swap", how),
+        gb_lf_int("config_version", running_version(s)),
+        gb_lf_int("duration_ms", (int64_t)((gb_supervisor_now(s) - s->swap_started_ns) / GB_MS)));
 }
 
 /* In flag mode the first document runs, or the process ends (spec 08 §2). */
@@ -110,7 +66,7 @@ static bool must_start(const struct gb_supervisor *s)
 }
 
 /* What runs goes on, nothing else has changed (spec 07 §5). */
-static void log_rejected(struct gb_supervisor *s, const struct gb_err *why)
+void gb_supervisor_reject(struct gb_supervisor *s, const struct gb_err *why)
 {
     if (s->activated) count_reload(s, false);
     GB_LOG(GB_LOG_ERROR,
@@ -128,26 +84,12 @@ static void apply_log_level(const struct gb_supervisor *s)
     gb_log_set_level(level->given ? (enum gb_log_level)level->value : s->cfg.options->log_level);
 }
 
-static void pace_source(struct gb_supervisor *s)
-{
-    const struct gb_bp_config_watch *w = &s->current->blueprint->config_watch;
-    if (s->source == NULL || s->cfg.bootstrap != NULL) return; /* the deployment's pace stays */
-    gb_source_pace(s->source, w->poll_interval.ns > 0 ? w->poll_interval.ns : resync_ns,
-                   w->debounce.ns > 0 ? w->debounce.ns : debounce_ns,
-                   w->mode.value == GB_BP_WATCH_NOTIFY);
-}
-
-static void use_source(struct gb_supervisor *s, const char *bytes)
-{
-    if (s->source != NULL) gb_source_loaded(s->source, bytes);
-}
-
 /* What another try may cure is tried again; the rest waits for another document. */
 static void maybe_retry(struct gb_supervisor *s, const struct gb_err *why)
 {
     if (!gb_err_is_transient(why) || s->ending) return;
-    use_source(s, NULL);
-    gb_timer_start(&s->retry, now_of(s) + retry_ns);
+    gb_supervisor_use(s, NULL);
+    gb_timer_start(&s->retry, gb_supervisor_now(s) + retry_ns);
 }
 
 static void retry_due(struct gb_timer *timer)
@@ -180,7 +122,7 @@ static void on_started(void *arg)
     }
     s->recovering = false;
     s->activated = true;
-    pace_source(s);
+    gb_supervisor_pace(s);
     if (reload) log_applied(s, "serialized");
     apply_log_level(s);
     settle(s);
@@ -215,17 +157,17 @@ static void undone(void *arg, struct gb_err result)
 static void undo(struct gb_supervisor *s, struct gb_err why)
 {
     set_state(s, SUPERVISOR_UNDOING);
-    log_rejected(s, &why);
+    gb_supervisor_reject(s, &why);
     maybe_retry(s, &why);
     if (s->next->runtime == NULL) {
         undone(s, gb_ok());
         return;
     }
-    gb_runtime_stop(s->next->runtime, now_of(s) + (uint64_t)gb_supervisor_shutdown_ns(s), undone,
-                    s);
+    gb_runtime_stop(s->next->runtime, gb_supervisor_now(s) + (uint64_t)gb_supervisor_shutdown_ns(s),
+                    undone, s);
 }
 
-static void end_by_itself(struct gb_supervisor *s)
+void gb_supervisor_end_by_itself(struct gb_supervisor *s)
 {
     if (s->ending) return;
     s->cfg.ending(s->cfg.arg, gb_supervisor_shutdown_ns(s));
@@ -242,7 +184,7 @@ static void on_terminal(void *arg, struct gb_err cause)
     }
     GB_LOG(GB_LOG_ERROR, "terminal: the process stops and must be restarted", gb_lf_err(&cause));
     s->exit_code = 1;
-    end_by_itself(s);
+    gb_supervisor_end_by_itself(s);
 }
 
 static void start_next(struct gb_supervisor *s)
@@ -286,10 +228,11 @@ static void current_stopped(void *arg, struct gb_err result)
     }
 }
 
-static void stop_current(struct gb_supervisor *s, int64_t budget_ns)
+void gb_supervisor_stop_current(struct gb_supervisor *s, int64_t budget_ns)
 {
     set_state(s, SUPERVISOR_STOPPING);
-    gb_runtime_stop(s->current->runtime, now_of(s) + (uint64_t)budget_ns, current_stopped, s);
+    gb_runtime_stop(s->current->runtime, gb_supervisor_now(s) + (uint64_t)budget_ns,
+                    current_stopped, s);
 }
 
 /* --- a new document --- */
@@ -302,10 +245,10 @@ static void secrets_resolved(struct gb_op *op, void *arg)
         gb_generation_free(s->next);
         s->next = NULL;
         bool fatal = must_start(s);
-        if (!s->ending) log_rejected(s, &err);
+        if (!s->ending) gb_supervisor_reject(s, &err);
         if (!s->ending && fatal) s->exit_code = 1;
         if (s->current != NULL && s->ending) {
-            stop_current(s, gb_supervisor_shutdown_ns(s));
+            gb_supervisor_stop_current(s, gb_supervisor_shutdown_ns(s));
         } else if (s->ending || fatal) {
             begin_closing(s);
         } else {
@@ -320,148 +263,28 @@ static void secrets_resolved(struct gb_op *op, void *arg)
         return;
     }
     int64_t drain_ns = s->current->blueprint->bridge.drain_timeout.ns;
-    stop_current(s, drain_ns > 0 ? drain_ns : gb_supervisor_shutdown_ns(s));
+    gb_supervisor_stop_current(s, drain_ns > 0 ? drain_ns : gb_supervisor_shutdown_ns(s));
 }
 
-static void run_next(struct gb_supervisor *s, struct gb_generation *g)
+void gb_supervisor_run(struct gb_supervisor *s, struct gb_generation *g)
 {
     s->next = g;
-    s->swap_started_ns = now_of(s);
+    s->swap_started_ns = gb_supervisor_now(s);
     set_state(s, SUPERVISOR_RESOLVING);
     gb_secrets_resolve(g->secrets, &g->secrets_op, secrets_resolved, s);
 }
 
-/* Spec 07 §5.2, §7: refused before anything is opened or stopped. */
-static struct gb_err judge_change(const struct gb_supervisor *s, const struct gb_generation *g,
-                                  bool *equal)
-{
-    const struct gb_blueprint *before = s->current->blueprint;
-    struct gb_diff d;
-    struct gb_err err = gb_diff_init(&d, before, g->blueprint);
-    if (gb_failed(err)) return err;
-    bool clustered = before->bridge.deployment_mode.value == GB_BP_CLUSTERED ||
-                     g->blueprint->bridge.deployment_mode.value == GB_BP_CLUSTERED;
-    *equal = d.equal;
-    if (!d.equal && clustered) {
-        err = gb_err(GB_INVALID_CONFIG, "a cluster refuses live changes (bridge.cluster.rollout: "
-                                        "refuse); stop all instances, change it, start them");
-    } else if (!d.equal && d.class_ == GB_DIFF_REPLACEMENT_REQUIRED) {
-        err =
-            gb_err(GB_INVALID_CONFIG, "not while the bridge runs: %s; stop it, change it, start it",
-                   d.reason_count > 0 ? d.reasons[0] : "a durable identity would change");
-    }
-    gb_diff_deinit(&d);
-    return err;
-}
-
 /* The same content: nothing stops, and the new document counts as the running one. The runtime
  * keeps the old one, which says the same. */
-static void adopt(struct gb_supervisor *s, struct gb_generation *g)
+void gb_supervisor_adopt(struct gb_supervisor *s, struct gb_generation *g)
 {
-    s->swap_started_ns = now_of(s);
+    s->swap_started_ns = gb_supervisor_now(s);
     s->current->blueprint->version = g->blueprint->version;
     gb_generation_free(g);
     log_applied(s, "none");
 }
 
-static void consider(struct gb_supervisor *s)
-{
-    struct gb_generation *g = NULL;
-    struct gb_err err = gb_generation_read(&s->generations, &g);
-    gb_timer_stop(&s->retry);
-    s->attempted_version = g == NULL ? 0 : g->blueprint->version.value;
-    bool equal = false;
-    if (!gb_failed(err)) use_source(s, g->bytes);
-    if (!gb_failed(err) && s->current != NULL) err = judge_change(s, g, &equal);
-    if (gb_failed(err)) {
-        log_rejected(s, &err);
-        gb_generation_free(g);
-    } else if (equal) {
-        adopt(s, g);
-    } else {
-        run_next(s, g);
-    }
-}
-
-/* --- the source --- */
-
-static void document_is_gone(struct gb_supervisor *s)
-{
-    if (s->current == NULL) return;
-    bool clustered = s->current->blueprint->bridge.deployment_mode.value == GB_BP_CLUSTERED;
-    GB_LOG(GB_LOG_WARN,
-           clustered ? "the configuration is gone: this instance ends and is to be replaced"
-                     : "the configuration is gone: draining, then idle until there is another",
-           gb_lf_str("config", s->paths[0]));
-    use_source(s, NULL);
-    if (clustered) {
-        end_by_itself(s);
-    } else {
-        int64_t drain_ns = s->current->blueprint->bridge.drain_timeout.ns;
-        stop_current(s, drain_ns > 0 ? drain_ns : gb_supervisor_shutdown_ns(s));
-    }
-}
-
-static void read_failed(struct gb_supervisor *s, const struct gb_err *err)
-{
-    uint64_t suppressed = 0;
-    s->read_errors++;
-    if (!gb_log_allow(&s->error_limit, now_of(s), error_interval_ns, &suppressed)) return;
-    bool loud = s->read_errors >= READ_ERRORS_LOUD;
-    GB_LOG(loud ? GB_LOG_ERROR : GB_LOG_WARN,
-           "the configuration can't be read: updates are not applied, what runs goes on",
-           gb_lf_int("failures", s->read_errors), gb_lf_err(err));
-}
-
-static void observed(void *arg, enum gb_observation what, const struct gb_err *err)
-{
-    struct gb_supervisor *s = arg;
-    if (s->ending) return;
-    if (what == GB_SOURCE_READ_ERROR) {
-        read_failed(s, err);
-        return;
-    }
-    if (s->read_errors > 0) GB_LOG(GB_LOG_INFO, "the configuration can be read again");
-    s->read_errors = 0;
-    s->error_limit = (struct gb_log_limit){0};
-    if (what == GB_SOURCE_SAME) return;
-    if (s->state != SUPERVISOR_IDLE && s->state != SUPERVISOR_RUNNING) {
-        use_source(s, NULL); /* whatever it is then */
-        s->again = true;
-    } else if (what == GB_SOURCE_MISSING) {
-        document_is_gone(s);
-    } else {
-        consider(s);
-    }
-}
-
-void gb_supervisor_recheck(struct gb_supervisor *s)
-{
-    if (s->source != NULL && !s->ending) gb_source_check(s->source);
-}
-
 /* --- life --- */
-
-static struct gb_err open_source(struct gb_supervisor *s)
-{
-    const struct gb_options *o = s->cfg.options;
-    struct stat st;
-    s->paths[0] = o->config;
-    for (size_t i = 0; i < o->overlay_count; i++) s->paths[i + 1] = o->overlays[i];
-    if (stat(o->config, &st) == 0 && !S_ISREG(st.st_mode)) return gb_ok(); /* can't be read twice */
-    const struct gb_source_cfg cfg = {
-        .loop = s->cfg.loop,
-        .paths = s->paths,
-        .path_count = o->overlay_count + 1,
-        .poll_interval_ns =
-            s->cfg.bootstrap == NULL ? resync_ns : s->cfg.bootstrap->poll_interval_ns,
-        .debounce_ns = debounce_ns,
-        .notify = s->cfg.bootstrap == NULL, /* events do not cross network file systems */
-        .observed = observed,
-        .arg = s,
-    };
-    return gb_source_new(&cfg, &s->source);
-}
 
 /* Instance identity, where neither the environment nor the document gives one (spec 01 §8.2). */
 static char *make_id(struct gb_reactor *reactor)
@@ -506,7 +329,7 @@ struct gb_err gb_supervisor_load(struct gb_supervisor *s)
         return gb_ok();
     }
     if (gb_failed(err) && s->cfg.bootstrap != NULL) {
-        log_rejected(s, &err);
+        gb_supervisor_reject(s, &err);
         return gb_ok();
     }
     s->next = g;
@@ -517,7 +340,7 @@ void gb_supervisor_start(struct gb_supervisor *s)
 {
     struct gb_generation *g = s->next;
     s->next = NULL;
-    struct gb_err err = open_source(s);
+    struct gb_err err = gb_supervisor_watch(s);
     if (gb_failed(err)) {
         GB_LOG(GB_LOG_ERROR, "the configuration is not watched", gb_lf_err(&err));
     }
@@ -525,8 +348,8 @@ void gb_supervisor_start(struct gb_supervisor *s)
         gb_log_set_instance(s->fallback_id);
         return;
     }
-    use_source(s, g->bytes);
-    run_next(s, g);
+    gb_supervisor_use(s, g->bytes);
+    gb_supervisor_run(s, g);
 }
 
 int64_t gb_supervisor_shutdown_ns(const struct gb_supervisor *s)
@@ -572,10 +395,10 @@ void gb_supervisor_stop(struct gb_supervisor *s, int exit_code)
     case SUPERVISOR_STARTING: /* as far as it came */
         s->current = s->next;
         s->next = NULL;
-        stop_current(s, gb_supervisor_shutdown_ns(s));
+        gb_supervisor_stop_current(s, gb_supervisor_shutdown_ns(s));
         break;
     case SUPERVISOR_RUNNING:
-        stop_current(s, gb_supervisor_shutdown_ns(s));
+        gb_supervisor_stop_current(s, gb_supervisor_shutdown_ns(s));
         break;
     case SUPERVISOR_STOPPING:
     case SUPERVISOR_UNDOING:

@@ -11,9 +11,8 @@
 
 /* Every allocation fails once: an error, nothing leaked (the sanitizer watches), nothing kept. */
 
-typedef struct gb_err read_fn(struct gb_bytes text, struct gb_credential_set *out);
-
-static unsigned climb(read_fn *read, const char *text)
+static unsigned climb(struct gb_err (*read)(struct gb_bytes, struct gb_credential_set *),
+                      const char *text)
 {
     for (unsigned n = 1;; n++) {
         struct gb_credential_set set = {0};

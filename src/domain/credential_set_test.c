@@ -9,8 +9,6 @@
 
 #include "base/str.h"
 
-typedef struct gb_err read_fn(struct gb_bytes text, struct gb_credential_set *out);
-
 static void uris(void **state)
 {
     (void)state;
@@ -58,7 +56,8 @@ struct row {
     const char *username, *password, *cert, *key, *ca;
     bool insecure;
 };
-static void accepted(read_fn *read, const struct row *rows, size_t count)
+static void accepted(struct gb_err (*read)(struct gb_bytes, struct gb_credential_set *),
+                     const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct gb_credential_set c = {0};
@@ -117,7 +116,7 @@ static void refused(void **state)
 {
     (void)state;
     static const struct {
-        read_fn *read;
+        struct gb_err (*read)(struct gb_bytes, struct gb_credential_set *);
         const char *text, *says;
     } rows[] = {
         {gb_credential_set_read_file, "", "no JSON object"},

@@ -413,6 +413,6 @@ def test_damaged_fence_ends_the_start(bridge_at, verbose, fake):
     damage(bridge, "outbox", "UPDATE outbox_partition_fence SET max_version = 'many'")
     bridge.start(wait=None)
     assert bridge.wait_exit(20) == 1
-    (line,) = errors(bridge, "terminal: the process stops and must be restarted")
+    (line,) = errors(bridge, "start failed")
     assert line["error_code"] == "INVALID_CONFIG"
     assert "SESSION#plant" in line["error"] and "max_version" in line["error"]
