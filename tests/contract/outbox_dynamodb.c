@@ -184,3 +184,13 @@ void outbox_dynamodb_tear_down(struct outbox_backend *b)
     dynamodb_driver_close(&d->client);
     gb_metrics_free(d->metrics);
 }
+
+void outbox_dynamodb_share(struct outbox_backend *b, const struct outbox_backend *first)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    *d = *(const struct outbox_dynamodb *)first->ctx;
+    memset(d->held, 0, sizeof d->held);
+    b->driver = first->driver;
+    b->store = NULL;
+    outbox_dynamodb_reopen(b, 0);
+}

@@ -38,6 +38,9 @@ extern const struct gb_dynamodb_table outbox_dynamodb_shape; /* spec 05 §9.2 */
 void outbox_dynamodb_set_up(struct outbox_backend *b, size_t queue_max);
 void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max);
 void outbox_dynamodb_tear_down(struct outbox_backend *b);
+/* A store of another process on the table of `first`, which stays open longer; b->ctx is another
+ * struct outbox_dynamodb. Close it by STORE_CLOSE. */
+void outbox_dynamodb_share(struct outbox_backend *b, const struct outbox_backend *first);
 /* version 0: nothing from now on */
 void outbox_dynamodb_hold(struct outbox_dynamodb *d, const char *partition, const char *owner,
                           uint64_t version);
