@@ -2,6 +2,7 @@
 #define GB_PORTS_LEASE_H
 
 #include "base/op.h"
+#include "domain/lease_holder.h"
 #include "domain/token.h"
 
 /* Lease store (spec 06 §6): one row per lease id, the permanent fencing counter of its partition.
@@ -16,20 +17,6 @@
  *         All: GB_INVALID_CONFIG = the row is corrupt (never repaired or seized) or the request is
  *         (ttl <= 0, empty owner or id); GB_UNAVAILABLE, GB_TIMEOUT, GB_THROTTLED,
  *         GB_NOT_AUTHORIZED, GB_CANCELLED. */
-
-struct gb_lease_endpoint { /* capability -> URL of the holder (spec 06 §13) */
-    struct gb_bytes capability, url;
-};
-struct gb_lease_holder { /* the row as last read by the call; empty owner: absent or released */
-    char *owner;         /* terminated, owned by the request; NULL: none */
-    uint64_t version;
-    int64_t acquired_ms, renewed_ms, expires_ms;
-    struct gb_lease_endpoint *endpoints; /* owned together with `owner` */
-    size_t endpoint_count;
-    /* Takeover evidence (spec 06 §6.1); 0 where the store needs no observation. */
-    int64_t observed_ns, required_ns;
-};
-void gb_lease_holder_deinit(struct gb_lease_holder *h); /* leaves it empty */
 
 struct gb_lease_acquire {
     struct gb_op op;
