@@ -559,6 +559,8 @@ machine described below, so source and sink take their share of its cores.
   loop writes the outbox's rows, {COMMIT_BATCH} in a transaction, each with an fsync.
 - With an outbox the source holds back while {BACKLOG:,} messages are sent and not arrived: a steady state is
   measured, not the filling of a store.
+
+What a message costs in DynamoDB is in [RESULTS-dynamodb.md](RESULTS-dynamodb.md).
 """
 
 

@@ -399,6 +399,26 @@ static void without_authority_the_table_decides(void **state)
     assert_null(q.batch);
 }
 
+/* One that is wrong about its authority learns it within a second. */
+static void a_confident_owner_is_fenced_as_well(void **state)
+{
+    enum gb_code code = GB_OK;
+    (void)state;
+    own(first, "o", 1);
+    open_second();
+    own(second, "two", 2);
+    store(first, "A");
+    assert_true(is_direct("A"));
+    pass(1000);
+    assert_null(outbox_claim(first, S1, "o", 1, 10, &code));
+    assert_int_equal(code, GB_STALE_FENCING_TOKEN);
+    store(first, "B");
+    assert_false(is_direct("B"));
+    outbox_claim_is(second, S1, "two", 2, 10, "B");
+    pass(15 * MINUTE_MS);
+    outbox_claim_is(second, S1, "two", 2, 10, "A B"); /* the usual sweep; B's claim is stale */
+}
+
 /* --- a crash, then the same version again (spec 05 §2.6) --- */
 
 static void crash_before_the_hand_out(void **state)
@@ -752,6 +772,7 @@ int main(void)
         CHECK(a_successor_finds_every_record),
         CHECK(a_fenced_owner_ends_what_is_left_to_it),
         CHECK(without_authority_the_table_decides),
+        CHECK(a_confident_owner_is_fenced_as_well),
         CHECK(crash_before_the_hand_out),
         CHECK(crash_after_the_hand_out),
         CHECK(own_stale_hand_outs_come_again),

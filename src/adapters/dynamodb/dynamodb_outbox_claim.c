@@ -6,7 +6,7 @@
  * transitions in fenced transactions. */
 
 enum { CLAIM_MAX = 1000 };          /* a longer wish gets a short batch, which is legal */
-#define LOOK_EVERY_MS INT64_C(1000) /* at the index, while the queue alone would do */
+#define LOOK_EVERY_MS INT64_C(1000) /* at mark and index, while the queue alone would do */
 
 struct claim {
     struct gb_dbox_task task;
@@ -35,6 +35,12 @@ static struct claim *claim_of(struct gb_dbox_task *t)
 static int64_t cutoff_of(const struct claim *c)
 {
     return c->task.s->stale_ms > 0 ? c->now_ms - c->task.s->stale_ms : 0;
+}
+
+static bool look_is_due(const struct claim *c)
+{
+    int64_t age_ms = c->now_ms - c->task.partition->looked_ms;
+    return age_ms < 0 || age_ms >= LOOK_EVERY_MS;
 }
 
 static struct gb_dbox_candidate *candidate_of(const struct gb_dbox_target *target)
@@ -178,13 +184,11 @@ static void choose(struct gb_dbox_task *t)
 {
     struct claim *c = claim_of(t);
     struct gb_dbox_partition *p = t->partition;
-    int64_t age_ms = c->now_ms - p->looked_ms;
-    bool look = age_ms < 0 || age_ms >= LOOK_EVERY_MS;
     bool first = p->backlog_empty || gb_dbox_direct_ready(p, c->q->limit) >= c->q->limit;
     bool queued = !gb_list_empty(&p->queued);
     if (queued && !gb_dbox_direct_holds(t->s, p, &c->q->token)) {
         empty_queue(t);
-    } else if (queued && first && !look) {
+    } else if (queued && first && !look_is_due(c)) {
         hand_out(t);
     } else {
         select_records(t);
@@ -325,12 +329,14 @@ void gb_dbox_claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *d
     c->now_ms = gb_dbox_now_ms(s);
     c->alone = c->task.partition->claims_running++ == 0;
     c->number = ++c->task.partition->claims;
-    bool sure = gb_list_empty(&c->task.partition->queued) ||
-                gb_dbox_direct_holds(s, c->task.partition, &q->token);
+    /* No transaction looks at the mark for what is in memory. */
+    bool queued = !gb_list_empty(&c->task.partition->queued);
+    bool sure = !look_is_due(c) && gb_dbox_direct_holds(s, c->task.partition, &q->token);
     c->fence = (struct gb_dbox_fence){.request = &c->request,
                                       .token = &q->token,
                                       .accepted = on_accepted,
-                                      .always = q->limit == 0 || !sure};
+                                      .always = q->limit == 0,
+                                      .check = queued && !sure};
     c->sweep = (struct gb_dbox_sweep){.request = &c->request, .mend = &c->mend, .done = choose};
     c->fenced = (struct gb_dbox_fenced){.request = &c->request,
                                         .token = &q->token,

@@ -123,9 +123,17 @@ static void raise_mark(struct gb_dbox_task *t, struct gb_dbox_fence *f)
     gb_dbox_send(t, f->request, on_raised);
 }
 
+static bool is_fresh(const struct gb_dbox *s, const struct gb_dbox_partition *p)
+{
+    int64_t age_ms = gb_dbox_now_ms(s) - p->raised_ms;
+    return p->raised_ms != 0 && age_ms >= 0 && age_ms < GB_DBOX_DAY_MS;
+}
+
 static void known(struct gb_dbox_task *t, struct gb_dbox_fence *f)
 {
-    if (f->token == NULL || f->token->version < t->partition->mark) {
+    const struct gb_dbox_partition *p = t->partition;
+    bool stands = f->check && f->token != NULL && f->token->version == p->mark;
+    if (f->token == NULL || f->token->version < p->mark || (stands && is_fresh(t->s, p))) {
         judge(t, f);
     } else {
         raise_mark(t, f);
@@ -205,14 +213,13 @@ static void on_fence(struct gb_dbox_request *r)
 void gb_dbox_fence(struct gb_dbox_task *t, struct gb_dbox_fence *f)
 {
     const struct gb_dbox_partition *p = t->partition;
-    int64_t age_ms = gb_dbox_now_ms(t->s) - p->raised_ms;
-    bool fresh = p->raised_ms != 0 && age_ms >= 0 && age_ms < GB_DBOX_DAY_MS;
+    bool sure = is_fresh(t->s, p) && !f->always && !f->check;
     f->request->step = f;
     if (f->token != NULL && f->token->version < p->mark) {
         judge(t, f);
         return;
     }
-    if (f->token != NULL && fresh && f->token->version == p->mark && !f->always) {
+    if (f->token != NULL && sure && f->token->version == p->mark) {
         f->accepted(t);
         return;
     }

@@ -75,7 +75,7 @@ struct gb_dbox {
     struct gb_map direct; /* of struct gb_dbox_direct, by record id */
     size_t direct_bytes;
     int64_t forgot_ms;
-    struct gb_op mend_op; /* at the end: */
+    struct gb_op mend_op; /* at the end */
     bool mending, mended;
     struct gb_list ready; /* put jobs that may be sent */
     struct gb_dbox_put puts[GB_DBOX_PUTS_MAX];
@@ -144,8 +144,8 @@ struct gb_dbox_fence {
     struct gb_dbox_request *request;
     const struct gb_token *token; /* NULL: only look */
     void (*accepted)(struct gb_dbox_task *t);
-    bool always;      /* ask the table even when the mark is known */
-    uint64_t highest; /* private: of the rows read so far */
+    bool always, check; /* ask the table even when the mark is known; `check` writes no equal one */
+    uint64_t highest;   /* private: of the rows read so far */
     struct gb_str scratch;
 };
 /* Validity, mark, raise; ends the task when the token is refused. */
