@@ -14,6 +14,17 @@ enum { STORE_QUEUE_MAX = 65536 };
 /* A volatile outbox suppresses duplicates of this many ended records: some 1 MiB. */
 enum { MEMORY_ENDED_MAX = 2000 };
 
+/* What this process's drainer may do in a partition at this moment. */
+static bool holds(void *arg, struct gb_bytes partition, struct gb_token *out)
+{
+    const struct gb_runtime *r = arg;
+    struct gb_built_drainer *b =
+        r->drainer_count == 0 ? NULL : gb_map_get(&r->by_partition, partition);
+    if (b == NULL) return false;
+    struct gb_authority authority = gb_local_authority(&b->authority);
+    return authority.current(authority.ctx, out);
+}
+
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)
 {
     if (s->type.value == GB_BP_MEMORY) {
@@ -28,6 +39,8 @@ static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store
             .stale_claim_ns = gb_blueprint_stale_claim_ns(r->cfg.blueprint),
             .compaction_grace_ns = s->options.compaction_grace.ns,
             .metrics = r->cfg.metrics,
+            .holds = holds,
+            .holds_arg = r,
         };
         return gb_dynamodb_outbox_new(&shared, &r->outbox);
     }
