@@ -84,6 +84,13 @@ static const char subscriptions_tables[] =
     "FOREIGN KEY(storage_identity) REFERENCES managed_subscription_baselines(storage_identity)"
     " ON DELETE CASCADE)";
 
+static const char lease_table[] =
+    "CREATE TABLE IF NOT EXISTS lease("
+    "lease_id TEXT PRIMARY KEY NOT NULL,owner TEXT NOT NULL DEFAULT '',"
+    "version INTEGER NOT NULL DEFAULT 0,acquired_at INTEGER NOT NULL DEFAULT 0,"
+    "renewed_at INTEGER NOT NULL DEFAULT 0,expires_at INTEGER NOT NULL DEFAULT 0,"
+    "endpoints_json TEXT NOT NULL DEFAULT '')";
+
 static const struct schema {
     const char *name; /* of the role */
     const char *tables;
@@ -94,6 +101,7 @@ static const struct schema {
     [GB_SQLITE_OUTBOX] = {"outbox", outbox_table, "outbox", outbox_columns, outbox_indexes},
     [GB_SQLITE_DLQ] = {"dlq", dlq_table, "dlq", dlq_columns, dlq_indexes},
     [GB_SQLITE_SUBSCRIPTIONS] = {"managed_subscriptions", subscriptions_tables, NULL, NULL, ""},
+    [GB_SQLITE_LEASE] = {"lease", lease_table, NULL, NULL, ""},
 };
 
 const char *gb_sqlite_role_name(enum gb_sqlite_role role)
