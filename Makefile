@@ -1,5 +1,5 @@
 # Thin on purpose: each target calls a script or CMake, which can be called without make as well.
-.PHONY: build demo check bench soak fuzz mutate docs format lint clean
+.PHONY: build demo demo-cluster check bench soak fuzz mutate docs format lint clean
 
 build:
 	scripts/setup.sh build
@@ -9,6 +9,10 @@ build:
 demo: build
 	scripts/setup.sh demo
 	scripts/demo.sh
+
+demo-cluster: build
+	scripts/setup.sh demo
+	scripts/demo_cluster.sh
 
 check:
 	scripts/check.sh

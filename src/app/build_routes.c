@@ -125,6 +125,8 @@ static struct gb_err build_drainer(struct gb_runtime *r, const struct partition_
                                    struct gb_built_drainer *b)
 {
     memcpy(b->partition, p->name, sizeof b->partition);
+    const struct gb_built_lease *lease = gb_runtime_lease_of(r, gb_bytes_c(p->name));
+    b->local = lease == NULL;
     const struct gb_drainer_cfg cfg = {
         .partition = p->name,
         .session_id = p->session_id,
@@ -136,7 +138,8 @@ static struct gb_err build_drainer(struct gb_runtime *r, const struct partition_
         .metrics = r->cfg.metrics,
         .outbox = r->outbox,
         .dlq = r->dlq,
-        .authority = gb_local_authority(&b->authority),
+        .authority = lease == NULL ? gb_local_authority(&b->authority)
+                                   : gb_session_manager_authority(lease->manager),
         .stalled = drainer_stalled,
         .arg = r,
     };

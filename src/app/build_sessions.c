@@ -109,6 +109,11 @@ static struct gb_err add_credentials(const struct gb_runtime *r, const struct gb
 
 static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session *b)
 {
+    static const enum gb_mqtt_mode modes[] = {
+        [GB_BP_EPHEMERAL] = GB_MQTT_EPHEMERAL,
+        [GB_BP_PERSISTENT] = GB_MQTT_PERSISTENT,
+        [GB_BP_EXCLUSIVE] = GB_MQTT_EXCLUSIVE,
+    };
     const struct gb_bp_session *s = b->bp;
     const struct gb_bp_mqtt_session *m = &s->mqtt;
     const struct gb_bp_receiver *receiver = s->receiver;
@@ -119,7 +124,7 @@ static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session
     if (gb_failed(err)) goto out;
     struct gb_mqtt_session_cfg cfg = {
         .id = s->id,
-        .mode = s->session_mode.value == GB_BP_EPHEMERAL ? GB_MQTT_EPHEMERAL : GB_MQTT_PERSISTENT,
+        .mode = modes[s->session_mode.value],
         .version = m->protocol_version.value == GB_BP_MQTT_V5 ? GB_MQTT_V5 : GB_MQTT_V311,
         .urls = m->urls.items,
         .url_count = m->urls.count,

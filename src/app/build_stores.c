@@ -99,6 +99,7 @@ struct gb_err gb_build_stores(struct gb_runtime *r)
         const char *name;
         struct gb_err (*build)(struct gb_runtime *, const struct gb_bp_store *);
     } rows[] = {
+        {GB_BP_LEASE, "stores.lease", gb_build_lease_store},
         {GB_BP_OUTBOX, "stores.outbox", build_outbox},
         {GB_BP_DLQ, "stores.dlq", build_dlq},
         {GB_BP_SUBSCRIPTIONS, "stores.managed_subscriptions", build_subscriptions},

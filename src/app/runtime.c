@@ -49,7 +49,7 @@ static struct gb_err build_io(struct gb_runtime *r)
 static struct gb_err build(struct gb_runtime *r)
 {
     static struct gb_err (*const steps[])(struct gb_runtime *) = {
-        build_io,         gb_build_stores, gb_build_sessions,
+        build_io,         gb_build_stores, gb_build_sessions, gb_build_leases,
         gb_build_senders, gb_build_routes, gb_build_drainers,
     };
     struct gb_err err = gb_lease_log(r->cfg.blueprint);
@@ -84,8 +84,12 @@ static void start_parts(struct gb_runtime *r)
     for (size_t i = 0; i < r->drainer_count; i++) gb_drainer_start(r->drainers[i].drainer);
     for (size_t i = 0; i < r->route_count; i++) gb_route_start(r->routes[i].route);
     for (size_t i = 0; i < r->session_count; i++) {
-        struct gb_session *s = r->sessions[i].session;
-        if (s != NULL) s->ops->start(s);
+        struct gb_built_session *b = &r->sessions[i];
+        if (b->lease != NULL) {
+            gb_session_manager_start(b->lease->manager);
+        } else if (b->session != NULL) {
+            b->session->ops->start(b->session);
+        }
     }
     GB_LOG(GB_LOG_INFO, "bridge started", gb_lf_str("bridge_id", r->cfg.blueprint->bridge.id),
            gb_lf_int("routes", (int64_t)r->route_count),
@@ -110,9 +114,11 @@ static void read_marks(struct gb_runtime *r)
 {
     set_phase(r, GB_PHASE_MARKS);
     uint64_t deadline_ns = gb_reactor_now_ns(r->reactor) + 30 * (uint64_t)GB_SEC;
-    r->pending = r->drainer_count;
+    r->pending = 1; /* not before the last one was asked */
     for (size_t i = 0; i < r->drainer_count; i++) {
         struct gb_built_drainer *b = &r->drainers[i];
+        if (!b->local) continue; /* a lease gives the token */
+        r->pending++;
         b->mark.deadline_ns = deadline_ns;
         const struct gb_local_authority_cfg cfg = {.reactor = r->reactor,
                                                    .outbox = r->outbox,
@@ -120,7 +126,7 @@ static void read_marks(struct gb_runtime *r)
                                                    .partition = b->partition};
         gb_local_authority_start(&b->authority, &cfg, &b->mark, mark_read, r);
     }
-    if (r->drainer_count == 0) start_parts(r);
+    if (--r->pending == 0) start_parts(r);
 }
 
 static void preflight_news(void *arg, const struct gb_dynamodb_want *want,
@@ -209,6 +215,11 @@ static void stop_sessions(struct gb_runtime *r)
         struct gb_built_session *b = &r->sessions[i];
         if (b->session == NULL || !r->started) continue;
         r->pending++;
+        if (b->lease != NULL) {
+            b->lease->close.deadline_ns = r->deadline_ns - close_reserve_ns / 2;
+            gb_session_manager_close(b->lease->manager, &b->lease->close, phase_op_done, r);
+            continue;
+        }
         b->stop.deadline_ns = r->deadline_ns - close_reserve_ns / 2;
         b->session->ops->stop(b->session, &b->stop, phase_op_done, r);
     }
@@ -249,6 +260,7 @@ static void close_stores(struct gb_runtime *r)
         gb_drainer_free(r->drainers[i].drainer);
         gb_local_authority_deinit(&r->drainers[i].authority);
     }
+    for (size_t i = 0; i < r->lease_count; i++) gb_session_manager_free(r->leases[i].manager);
     for (size_t i = 0; i < r->session_count; i++) {
         if (r->sessions[i].session != NULL)
             r->sessions[i].session->ops->free(r->sessions[i].session);
@@ -256,6 +268,7 @@ static void close_stores(struct gb_runtime *r)
     r->route_count = 0;
     r->drainer_count = 0;
     r->session_count = 0;
+    r->lease_count = 0;
     if (r->outbox != NULL) {
         r->pending++;
         r->outbox->ops->close(r->outbox, &r->close_outbox, phase_op_done, r);
@@ -268,6 +281,11 @@ static void close_stores(struct gb_runtime *r)
         r->pending++;
         r->subscriptions->ops->close(r->subscriptions, &r->close_subscriptions, phase_op_done, r);
     }
+    if (r->lease != NULL) {
+        r->pending++;
+        r->lease->ops->close(r->lease, &r->close_lease, phase_op_done, r);
+    }
+    r->lease = NULL;
     r->outbox = NULL;
     r->dlq = NULL;
     r->subscriptions = NULL;
@@ -335,6 +353,7 @@ void gb_runtime_free(struct gb_runtime *r)
     gb_ledger_free(r->ledger);
     gb_map_deinit(&r->by_partition);
     free(r->sessions);
+    free(r->leases);
     free(r->senders);
     free(r->routes);
     free(r->drainers);

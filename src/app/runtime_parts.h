@@ -10,6 +10,7 @@
 #include "core/drainer.h"
 #include "core/ledger.h"
 #include "core/route.h"
+#include "core/session_manager.h"
 #include "io/http.h"
 #include "io/net.h"
 #include "ports/dlq.h"
@@ -37,9 +38,16 @@ enum gb_runtime_phase {
     GB_PHASES,
 };
 
+struct gb_built_lease {
+    struct gb_runtime *runtime;
+    struct gb_session_manager *manager;
+    char partition[GB_BLUEPRINT_PARTITION_MAX]; /* which its lease fences */
+    struct gb_op close;
+};
 struct gb_built_session {
     const struct gb_bp_session *bp;
-    struct gb_session *session; /* NULL: not in use */
+    struct gb_session *session;   /* NULL: not in use */
+    struct gb_built_lease *lease; /* its manager starts and stops it; NULL: the runtime does */
     struct gb_op stop;
 };
 struct gb_built_sender {
@@ -56,6 +64,7 @@ struct gb_built_route {
 struct gb_built_drainer {
     char partition[GB_BLUEPRINT_PARTITION_MAX];
     struct gb_drainer *drainer;
+    bool local; /* no lease fences it: the local token does */
     struct gb_local_authority authority;
     struct gb_op mark;
     struct gb_op stop;
@@ -74,9 +83,12 @@ struct gb_runtime {
     struct gb_outbox *outbox;
     struct gb_dlq *dlq;
     struct gb_subscriptions *subscriptions;
+    struct gb_lease *lease;
     struct gb_ledger *ledger;
     struct gb_built_session *sessions;
     size_t session_count;
+    struct gb_built_lease *leases;
+    size_t lease_count;
     struct gb_built_sender *senders;
     size_t sender_count;
     struct gb_built_route *routes;
@@ -86,7 +98,8 @@ struct gb_runtime {
     struct gb_map by_partition; /* -> struct gb_built_drainer */
     enum gb_runtime_phase phase;
     size_t pending; /* operations of the phase */
-    struct gb_op close_http, close_dynamodb, close_outbox, close_dlq, close_subscriptions;
+    struct gb_op close_http, close_dynamodb, close_outbox, close_dlq, close_subscriptions,
+        close_lease;
     bool started, stopping, terminal;
     uint64_t deadline_ns, settle_deadline_ns;
     struct gb_err result; /* first failure of the stop */
@@ -96,11 +109,16 @@ struct gb_runtime {
 
 struct gb_err gb_build_stores(struct gb_runtime *r);   /* build_stores.c */
 struct gb_err gb_build_sessions(struct gb_runtime *r); /* build_sessions.c */
+struct gb_err gb_build_lease_store(struct gb_runtime *r,
+                                   const struct gb_bp_store *s); /* build_leases.c */
+struct gb_err gb_build_leases(struct gb_runtime *r);   /* build_leases.c, after the sessions */
 struct gb_err gb_build_senders(struct gb_runtime *r);  /* build_senders.c */
 struct gb_err gb_build_routes(struct gb_runtime *r);   /* build_routes.c */
 struct gb_err gb_build_drainers(struct gb_runtime *r); /* build_routes.c, after the routes */
 struct gb_built_session *gb_runtime_session_of(struct gb_runtime *r,
                                                const struct gb_bp_session *bp);
+/* The lease that fences a partition; NULL: none. */
+struct gb_built_lease *gb_runtime_lease_of(struct gb_runtime *r, struct gb_bytes partition);
 struct gb_sender *gb_runtime_sender_of(struct gb_runtime *r, const struct gb_bp_sender *bp);
 /* Something under the runtime became terminal. */
 void gb_runtime_fail(struct gb_runtime *r, struct gb_err cause);

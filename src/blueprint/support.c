@@ -22,44 +22,20 @@ static void check_exporter(struct gb_check *c, const char *key, const struct gb_
 
 static void check_bridge(struct gb_check *c)
 {
-    if (c->b->bridge.deployment_mode.value == GB_BP_CLUSTERED) {
-        refuse(c, "bridge.deployment_mode", "bridge.deployment_mode: clustered", "use standalone");
-    }
-    if (c->b->bridge.cluster.node != NULL) {
-        refuse(c, "bridge.cluster", "bridge.cluster", "remove it");
+    const struct gb_bp_cluster *cluster = &c->b->bridge.cluster;
+    if (cluster->rollout.value == GB_BP_ROLLOUT_INDEPENDENT ||
+        cluster->rollout.value == GB_BP_ROLLOUT_COORDINATED) {
+        refuse(c, "bridge.cluster.rollout", "a bridge.cluster.rollout other than refuse",
+               "use refuse, and replace the whole cohort");
     }
     if (c->b->http.node != NULL) refuse(c, "http", "http", "remove it");
     check_exporter(c, "telemetry.metrics.exporter", &c->b->telemetry.metrics.exporter);
     check_exporter(c, "telemetry.tracing.exporter", &c->b->telemetry.tracing.exporter);
 }
 
-static void check_stores(struct gb_check *c)
-{
-    for (int i = 0; i < GB_BP_ROLE_COUNT; i++) {
-        const struct gb_bp_store *s = &c->b->stores[i];
-        char key[GB_CHECK_PATH_MAX];
-        if (s->node == NULL) continue;
-        (void)snprintf(key, sizeof key, "stores.%s", gb_schema_role_name((enum gb_bp_role)i));
-        if (i == GB_BP_LEASE) {
-            refuse(c, key, key, "remove it");
-        }
-    }
-}
-
 static void check_credentials(struct gb_check *c, const char *uri, const char *remedy)
 {
     if (uri != NULL) refuse(c, "options.credentials_uri", "options.credentials_uri", remedy);
-}
-
-static void check_sessions(struct gb_check *c)
-{
-    for (size_t i = 0; i < c->b->session_count; i++) {
-        const struct gb_bp_session *s = &c->b->sessions[i];
-        gb_check_enter(c, "sessions", i, s->id, s->node);
-        if (s->session_mode.value == GB_BP_EXCLUSIVE) {
-            refuse(c, "session_mode", "session_mode: exclusive", "use persistent");
-        }
-    }
 }
 
 static void check_receivers(struct gb_check *c)
@@ -115,8 +91,6 @@ struct gb_err gb_blueprint_supported(const struct gb_blueprint *b, struct gb_fin
     struct gb_check c = {.b = b, .findings = findings};
     gb_check_leave(&c);
     check_bridge(&c);
-    check_stores(&c);
-    check_sessions(&c);
     check_receivers(&c);
     check_senders(&c);
     check_routes(&c);

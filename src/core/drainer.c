@@ -471,6 +471,11 @@ static void stop_deadline(struct gb_timer *t)
     }
 }
 
+bool gb_drainer_idle(const struct gb_drainer *d)
+{
+    return d->state != DRAINER_CLAIMING && d->state != DRAINER_SENDING && d->batch == NULL;
+}
+
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg)
 {
     GB_ASSERT(!d->stopping);

@@ -45,6 +45,8 @@ void gb_drainer_start(struct gb_drainer *d);
 /* New records are durable: the next cycle comes no later than the strategy's shortest interval
  * after the last one. */
 void gb_drainer_wake(struct gb_drainer *d);
+/* No claim under way and no record with a sender. */
+bool gb_drainer_idle(const struct gb_drainer *d);
 /* One final drain if it drained before, holds authority and the destination is ready, at most
  * max_timeout and op.deadline_ns; then completes. GB_TIMEOUT when that was cut short; what a
  * destination refuses meanwhile waits in the outbox and is no unclean stop. */

@@ -121,5 +121,5 @@ def gateway(broker, parts):
 
 
 @pytest.fixture(scope="session")
-def demo_script():
-    return pathlib.Path(rig.ROOT) / "scripts" / "demo.sh"
+def script_folder():
+    return pathlib.Path(rig.ROOT) / "scripts"

@@ -45,6 +45,7 @@ struct gb_mqtt_inbound {
     uint64_t epoch; /* 0 = no live connection ever */
     bool live;      /* the epoch's connection is up: acknowledgements count */
     bool started, stopped, quiesced, blocked, pumping;
+    bool route_ended; /* the receiver was stopped */
     struct gb_sink sink;
     struct gb_list ready, unmatched, held, idle;
     uint32_t queued; /* ready + unmatched */
@@ -327,7 +328,7 @@ static void pump(struct gb_mqtt_inbound *in)
 {
     if (in->pumping) return;
     in->pumping = true;
-    while (in->started && !in->stopped && !in->quiesced && !in->blocked) {
+    while (in->started && !in->stopped && !in->route_ended && !in->quiesced && !in->blocked) {
         struct gb_list_node *n = gb_list_first(&in->ready);
         if (n == NULL) break;
         struct delivery *d = GB_CONTAINER_OF(n, struct delivery, node);
@@ -575,6 +576,11 @@ void gb_mqtt_inbound_stop(struct gb_mqtt_inbound *in)
     in->stopped = true;
 }
 
+void gb_mqtt_inbound_start(struct gb_mqtt_inbound *in)
+{
+    in->stopped = false;
+}
+
 static void receiver_start(struct gb_receiver *r, struct gb_sink sink)
 {
     struct gb_mqtt_inbound *in = GB_CONTAINER_OF(r, struct gb_mqtt_inbound, receiver);
@@ -592,7 +598,7 @@ static void receiver_resume(struct gb_receiver *r)
 
 static void receiver_stop(struct gb_receiver *r)
 {
-    gb_mqtt_inbound_stop(GB_CONTAINER_OF(r, struct gb_mqtt_inbound, receiver));
+    GB_CONTAINER_OF(r, struct gb_mqtt_inbound, receiver)->route_ended = true;
 }
 
 static const struct gb_receiver_ops receiver_ops = {

@@ -51,8 +51,9 @@ void gb_mqtt_inbound_accept(struct gb_mqtt_inbound *in, const struct gb_mqtt_mes
 /* No emit any more until gb_mqtt_inbound_connected; what is queued is discarded and counted (spec
  * 03 §5.4 item 2). */
 void gb_mqtt_inbound_quiesce(struct gb_mqtt_inbound *in);
-/* No emit any more at all (shutdown). */
+/* No emit any more until gb_mqtt_inbound_start; after the receiver's own stop never again. */
 void gb_mqtt_inbound_stop(struct gb_mqtt_inbound *in);
+void gb_mqtt_inbound_start(struct gb_mqtt_inbound *in);
 /* A QoS 1/2 message that can't be kept is acknowledged and dropped, and counted (spec 03 §6.4). */
 void gb_mqtt_inbound_overflow(struct gb_mqtt_inbound *in, uint64_t seq);
 /* Sizes of all messages that are queued or with the route. */

@@ -78,10 +78,23 @@ static void write_tx(struct gb_mqtt_link *l)
     l->stream->ops->write(l->stream, &l->tx);
 }
 
+/* An owner whose lease has run out, perhaps while it was suspended, says nothing more but goodbye:
+ * its acknowledgements and messages would be those of another one's session. */
+static bool may_write(const struct gb_mqtt_link *l)
+{
+    const struct gb_authority *a = &l->cfg.session->authority;
+    struct gb_token token;
+    return a->current == NULL || a->current(a->ctx, &token);
+}
+
 static void flush_now(struct gb_task *t)
 {
     struct gb_mqtt_link *l = GB_CONTAINER_OF(t, struct gb_mqtt_link, flush);
     if (l->state != GB_MQTT_LINK_UP && l->state != GB_MQTT_LINK_CONNECTING) return;
+    if (!may_write(l)) {
+        gb_str_clear(&l->tx);
+        return;
+    }
     if (l->tx.failed || l->stream->ops->pending(l->stream) + l->tx.size > TX_BYTES_MAX) {
         gb_mqtt_link_close(l, REASON_NORMAL, GB_MQTT_DOWN_LOST,
                            gb_err(GB_CONNECTION_LOST,
@@ -164,6 +177,7 @@ void gb_mqtt_link_close(struct gb_mqtt_link *l, uint8_t disconnect_reason,
     l->down_cause = cause;
     l->down_reason = reason;
     if (l->stream == NULL) return; /* the dial failed at once: its timer brings `down` */
+    if (!may_write(l)) gb_str_clear(&l->tx);
     if (say_goodbye) {
         gb_mqtt_encode_disconnect(&l->tx, l->cfg.session->version, disconnect_reason);
         write_tx(l);

@@ -27,6 +27,7 @@ static const uint16_t exits[GB_MQTT_S_STATES] = {
     [GB_MQTT_S_DRAINING] = GB_BIT(GB_MQTT_S_CYCLING) | GB_BIT(GB_MQTT_S_BACKOFF) | GB_STOP,
     [GB_MQTT_S_CYCLING] = GB_BIT(GB_MQTT_S_CONNECTING) | GB_BIT(GB_MQTT_S_BACKOFF) | GB_STOP,
     [GB_MQTT_S_STOPPING] = GB_BIT(GB_MQTT_S_STOPPED),
+    [GB_MQTT_S_STOPPED] = GB_BIT(GB_MQTT_S_HISTORY) | GB_BIT(GB_MQTT_S_CONNECTING),
     [GB_MQTT_S_TERMINAL] = GB_BIT(GB_MQTT_S_STOPPING),
 };
 
@@ -103,6 +104,7 @@ static void history_listed(struct gb_op *op, void *arg)
                      s->cfg.id, s->cfg.id);
     }
     s->last_error = err;
+    s->failed_attempts++;
     GB_LOG(GB_LOG_ERROR, "mqtt session does not connect: its subscription history is unknown",
            gb_lf_str("session_id", s->cfg.id), gb_lf_err(&err));
     set_state(s, GB_MQTT_S_HISTORY_WAIT);
@@ -129,7 +131,7 @@ static void connect_now(struct gb_mqtt_session *s)
 {
     set_state(s, GB_MQTT_S_CONNECTING);
     int64_t timeout_ns = s->cfg.reconnect_timeout_ns;
-    if (s->epoch == 0 && s->cfg.connect_timeout_ns < timeout_ns)
+    if (!s->connected_once && s->cfg.connect_timeout_ns < timeout_ns)
         timeout_ns = s->cfg.connect_timeout_ns;
     const struct gb_mqtt_endpoint *e = &s->endpoints[s->endpoint_next];
     s->endpoint_next = (s->endpoint_next + 1) % s->cfg.url_count;
@@ -251,6 +253,7 @@ static void link_down(void *arg, enum gb_mqtt_down_cause cause, struct gb_err re
     struct gb_mqtt_session *s = arg;
     bool was_up = s->state == GB_MQTT_S_ONLINE || s->state == GB_MQTT_S_DRAINING ||
                   s->state == GB_MQTT_S_CYCLING;
+    bool converged = gb_mqtt_reconcile_converged(s->reconcile);
     gb_mqtt_publisher_down(s->publisher, is_durable(s) && !is_ending(s));
     gb_mqtt_inbound_disconnected(s->inbound);
     gb_mqtt_reconcile_disconnected(s->reconcile);
@@ -264,6 +267,7 @@ static void link_down(void *arg, enum gb_mqtt_down_cause cause, struct gb_err re
         return;
     }
     s->last_error = reason;
+    if (!converged) s->failed_attempts++;
     uint64_t delay_ns = next_attempt_delay_ns(s, was_up, cause, &reason);
     set_state(s, GB_MQTT_S_BACKOFF);
     gb_timer_start(&s->timer, now_of(s) + delay_ns);
@@ -290,6 +294,7 @@ static void link_up(void *arg, const struct gb_mqtt_connack *ack)
     if (s->state != GB_MQTT_S_CONNECTING) return;
     bool v5 = s->cfg.version == GB_MQTT_V5;
     set_state(s, GB_MQTT_S_ONLINE);
+    s->connected_once = true;
     s->epoch++;
     s->failures = 0;
     s->up_ns = now_of(s);
@@ -384,8 +389,10 @@ static void reconcile_changed(void *arg)
 {
     struct gb_mqtt_session *s = arg;
     if (!gb_mqtt_reconcile_converged(s->reconcile)) {
-        if (gb_failed(*gb_mqtt_reconcile_error(s->reconcile)))
+        if (gb_failed(*gb_mqtt_reconcile_error(s->reconcile))) {
             s->last_error = *gb_mqtt_reconcile_error(s->reconcile);
+            s->failed_attempts++;
+        }
         return;
     }
     s->last_error = gb_ok();
@@ -469,10 +476,17 @@ void gb_mqtt_session_reject(struct gb_mqtt_session *s, uint8_t reason, struct gb
 
 /* --- session port ----------------------------------------------------------------------------- */
 
+/* After a stop another owner may have had the broker's session: nothing of what this process knew
+ * about packet ids holds any more. */
 static void session_start(struct gb_session *base)
 {
     struct gb_mqtt_session *s = gb_mqtt_session_of(base);
     s->started_ns = now_of(s);
+    s->connected_once = false;
+    s->failed_attempts = 0;
+    s->failures = 0;
+    gb_mqtt_acks_reset(&s->acks, false);
+    gb_mqtt_inbound_start(s->inbound);
     if (is_durable(s) && s->cfg.subscriptions != NULL) {
         read_history(s);
     } else {
@@ -537,7 +551,13 @@ static void session_health(const struct gb_session *base, struct gb_session_heal
     out->oldest_unsettled_age_ms = gb_mqtt_inbound_oldest_age_ms(s->inbound);
     out->receive_window_utilization = (double)out->unsettled_count / (double)s->cfg.receive_maximum;
     out->recovery_recycle_count = s->recovery_count;
+    out->failed_attempts = s->failed_attempts;
     out->last_error = s->last_error;
+}
+
+void gb_mqtt_session_fence(struct gb_session *base, struct gb_authority authority)
+{
+    gb_mqtt_session_of(base)->cfg.authority = authority;
 }
 
 static void free_senders(struct gb_mqtt_session *s)

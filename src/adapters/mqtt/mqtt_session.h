@@ -5,6 +5,7 @@
 #include "base/metrics.h"
 #include "domain/mqtt_topic.h"
 #include "io/net.h"
+#include "ports/authority.h"
 #include "ports/dlq.h"
 #include "ports/receiver.h"
 #include "ports/sender.h"
@@ -64,6 +65,7 @@ struct gb_mqtt_session_cfg {
     struct gb_metrics *metrics;
     struct gb_subscriptions *subscriptions; /* durable with topics or history */
     struct gb_dlq *dlq;                     /* may be NULL */
+    struct gb_authority authority;          /* see gb_mqtt_session_fence */
     /* The session became terminal (spec 03 §12): the process must end. Runs deferred, once. */
     void (*terminal)(void *arg, const char *session_id, struct gb_err cause);
     void *arg;
@@ -80,6 +82,9 @@ struct gb_mqtt_sender_cfg {
 struct gb_err gb_mqtt_session_new(const struct gb_mqtt_session_cfg *cfg, struct gb_session **out);
 /* The session's one receiver, or NULL when it has no topics. */
 struct gb_receiver *gb_mqtt_session_receiver(struct gb_session *s);
+/* Before the first start: without this authority nothing is written to the broker but DISCONNECT.
+ * It lives as long as the session. */
+void gb_mqtt_session_fence(struct gb_session *s, struct gb_authority authority);
 /* Before start only; lives as long as the session. */
 struct gb_err gb_mqtt_session_add_sender(struct gb_session *s, const struct gb_mqtt_sender_cfg *cfg,
                                          struct gb_sender **out);

@@ -81,8 +81,6 @@ static struct gb_err parse_urls(struct gb_mqtt_session *s)
 
 static struct gb_err check_cfg(const struct gb_mqtt_session_cfg *c)
 {
-    if (c->mode == GB_MQTT_EXCLUSIVE)
-        return gb_err(GB_NOT_SUPPORTED, "session_mode exclusive is not supported yet");
     if (c->client_id == NULL || c->client_id[0] == '\0')
         return gb_err(GB_INVALID_CONFIG, "client_id is required");
     if (c->mode != GB_MQTT_EPHEMERAL && c->topic_count > 0 && c->subscriptions == NULL) {

@@ -60,7 +60,9 @@ struct gb_mqtt_session {
     bool listing;
     int64_t history_wait_ns;
     /* attempts and penalties */
-    uint64_t epoch; /* successful CONNACKs */
+    uint64_t epoch;           /* successful CONNACKs */
+    bool connected_once;      /* since the start */
+    uint64_t failed_attempts; /* the same */
     uint32_t failures;
     uint64_t started_ns, up_ns;
     uint32_t takeover_streak, reject_streak;
