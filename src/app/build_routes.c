@@ -127,6 +127,8 @@ static struct gb_err build_drainer(struct gb_runtime *r, const struct partition_
     memcpy(b->partition, p->name, sizeof b->partition);
     const struct gb_built_lease *lease = gb_runtime_lease_of(r, gb_bytes_c(p->name));
     b->local = lease == NULL;
+    b->holder =
+        b->local ? gb_local_authority(&b->authority) : gb_session_manager_authority(lease->manager);
     const struct gb_drainer_cfg cfg = {
         .partition = p->name,
         .session_id = p->session_id,
@@ -138,8 +140,7 @@ static struct gb_err build_drainer(struct gb_runtime *r, const struct partition_
         .metrics = r->cfg.metrics,
         .outbox = r->outbox,
         .dlq = r->dlq,
-        .authority = lease == NULL ? gb_local_authority(&b->authority)
-                                   : gb_session_manager_authority(lease->manager),
+        .authority = b->holder,
         .stalled = drainer_stalled,
         .arg = r,
     };

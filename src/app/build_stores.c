@@ -18,11 +18,9 @@ enum { MEMORY_ENDED_MAX = 2000 };
 static bool holds(void *arg, struct gb_bytes partition, struct gb_token *out)
 {
     const struct gb_runtime *r = arg;
-    struct gb_built_drainer *b =
+    const struct gb_built_drainer *b =
         r->drainer_count == 0 ? NULL : gb_map_get(&r->by_partition, partition);
-    if (b == NULL) return false;
-    struct gb_authority authority = gb_local_authority(&b->authority);
-    return authority.current(authority.ctx, out);
+    return b != NULL && b->holder.current(b->holder.ctx, out);
 }
 
 static struct gb_err build_outbox(struct gb_runtime *r, const struct gb_bp_store *s)

@@ -64,7 +64,8 @@ struct gb_built_route {
 struct gb_built_drainer {
     char partition[GB_BLUEPRINT_PARTITION_MAX];
     struct gb_drainer *drainer;
-    bool local; /* no lease fences it: the local token does */
+    bool local;                 /* no lease fences it: the local token does */
+    struct gb_authority holder; /* the token of either */
     struct gb_local_authority authority;
     struct gb_op mark;
     struct gb_op stop;
