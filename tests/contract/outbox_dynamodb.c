@@ -139,6 +139,7 @@ void outbox_dynamodb_reopen(struct outbox_backend *b, size_t queue_max)
         .holds = d->direct ? holds : NULL,
         .holds_arg = d,
         .direct_max = d->direct_max,
+        .keyed_after_ns = d->keyed_after_ns,
     };
     assert_int_equal(gb_dynamodb_outbox_new(&cfg, &d->inner).code, GB_OK);
     d->port.ops = &watching;
@@ -193,4 +194,34 @@ void outbox_dynamodb_share(struct outbox_backend *b, const struct outbox_backend
     b->driver = first->driver;
     b->store = NULL;
     outbox_dynamodb_reopen(b, 0);
+}
+
+void outbox_dynamodb_join(struct outbox_backend *b, const struct outbox_backend *first,
+                          const char *client)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    char endpoint[DYNAMODB_ENDPOINT_SIZE];
+    *d = *(const struct outbox_dynamodb *)first->ctx;
+    memset(d->held, 0, sizeof d->held);
+    dynamodb_rig_client(d->rig, client, endpoint);
+    dynamodb_driver_open(
+        &d->client, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
+                                                  .attempt_timeout_ns = d->attempt_timeout_ns});
+    b->driver = (struct store_driver){
+        .loop = d->client.loop, .reactor = d->client.reactor, .wall_ms = first->driver.wall_ms};
+    b->store = NULL;
+    outbox_dynamodb_reopen(b, 0);
+}
+
+void outbox_dynamodb_crash(struct outbox_backend *b, const char *client)
+{
+    struct outbox_dynamodb *d = b->ctx;
+    char rule[128];
+    (void)snprintf(rule, sizeof rule, "\"effect\": \"drop\", \"client\": \"%s\", \"times\": 0",
+                   client);
+    dynamodb_rig_clear(d->rig);
+    dynamodb_rig_rule(d->rig, rule);
+    STORE_CLOSE(&b->driver, b->store);
+    dynamodb_driver_close(&d->client);
+    dynamodb_rig_clear(d->rig);
 }

@@ -23,6 +23,7 @@ struct outbox_dynamodb {
     bool through_proxy; /* the client is "A" there */
     bool direct;        /* the store asks what is held: what claims have named, or the test has */
     size_t direct_max;
+    int64_t keyed_after_ns;
     struct outbox_held held[OUTBOX_HELD_MAX];
     struct gb_outbox port; /* remembers the claims' tokens */
     struct gb_outbox *inner;
@@ -49,5 +50,11 @@ enum gb_code outbox_dynamodb_run(struct outbox_dynamodb *d, struct gb_dynamodb_c
 /* The item's text, until the next run of `call`; empty: none. */
 struct gb_bytes outbox_dynamodb_get(struct outbox_dynamodb *d, struct gb_dynamodb_call *call,
                                     const char *partition, const char *sort_key);
+
+/* The same with a connection of its own, which is `client` for the proxy, for a process that is to
+ * die: outbox_dynamodb_crash lets nothing more through and closes all of it. */
+void outbox_dynamodb_join(struct outbox_backend *b, const struct outbox_backend *first,
+                          const char *client);
+void outbox_dynamodb_crash(struct outbox_backend *b, const char *client);
 
 #endif

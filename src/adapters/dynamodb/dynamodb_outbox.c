@@ -247,6 +247,7 @@ struct gb_err gb_dynamodb_outbox_new(const struct gb_dynamodb_outbox_cfg *cfg,
     if (s->cfg.direct_max == 0) s->cfg.direct_max = DIRECT_MAX;
     s->stale_ms = cfg->stale_claim_ns <= 0 ? 0 : to_ms(cfg->stale_claim_ns);
     s->grace_ms = cfg->compaction_grace_ns <= 0 ? to_ms(GB_HOUR) : to_ms(cfg->compaction_grace_ns);
+    s->keyed_after_ms = to_ms(cfg->keyed_after_ns <= 0 ? GB_MINUTE : cfg->keyed_after_ns);
     gb_list_init(&s->ids_by_age);
     gb_list_init(&s->ready);
     s->table = gb_strdup(cfg->table);

@@ -37,6 +37,9 @@ struct gb_dynamodb_outbox_cfg {
     bool (*holds)(void *arg, struct gb_bytes partition, struct gb_token *out);
     void *holds_arg;
     size_t direct_max; /* records in memory that go the cheap way; 0 = 8192 */
+    /* After so long under a new token no put of a former owner can be under way: keyed records may
+     * go the cheap way then. 0 = 60 s, a call's 30 s twice. */
+    int64_t keyed_after_ns;
 };
 struct gb_err gb_dynamodb_outbox_new(const struct gb_dynamodb_outbox_cfg *cfg,
                                      struct gb_outbox **out);

@@ -21,6 +21,7 @@ struct claim {
     uint64_t index_events; /* of the partition, when candidates were asked for */
     bool handed_out;       /* from the queue: the batch is made */
     bool emptied;          /* the queue has gone into the indexes once */
+    bool noted, all_held;  /* what was claimed, for the sake of its keys */
     int64_t now_ms;        /* claimed_at */
     uint64_t number;       /* of this claim in its partition */
     bool alone;            /* none ran when it began */
@@ -99,13 +100,33 @@ static bool is_own(struct gb_dbox_task *t, const struct gb_dbox_target *target,
 
 /* --- the ordinary way --- */
 
+/* Nothing is pending in the indexes: this claim took all there was. If it read the whole partition,
+ * it has also seen that records with keys are held by this process only. */
+static void note_emptied(const struct claim *c)
+{
+    struct gb_dbox_partition *p = c->task.partition;
+    if (c->select.left || c->index_events != p->index_events) return;
+    p->backlog_empty = true;
+    if (!c->select.scanning || c->select.foreign || !c->all_held) return;
+    p->keyed_clean = true;
+    p->clean_ms = c->now_ms;
+}
+
 static void on_claimed(struct gb_dbox_task *t)
 {
-    const struct claim *c = claim_of(t);
-    bool all = !c->select.left && c->index_events == t->partition->index_events;
-    for (size_t i = 0; i < c->fenced.count; i++)
-        all = all && c->fenced.targets[i]->state == GB_DBOX_DONE;
-    if (all) t->partition->backlog_empty = true;
+    struct claim *c = claim_of(t);
+    bool all = true;
+    c->all_held = true;
+    for (size_t i = 0; i < c->fenced.count; i++) {
+        const struct gb_dbox_candidate *candidate = candidate_of(c->fenced.targets[i]);
+        bool done = candidate->target.state == GB_DBOX_DONE;
+        all = all && done;
+        if (done && !gb_dbox_direct_hold(t->s, t->partition, &candidate->row, &c->q->token))
+            c->all_held = false;
+    }
+    if (!c->all_held) t->partition->keyed_clean = false;
+    if (all) note_emptied(c);
+    c->noted = true;
     gb_dbox_end(t, gb_ok());
 }
 
@@ -123,7 +144,7 @@ static void empty_queue(struct gb_dbox_task *t)
 {
     struct claim *c = claim_of(t);
     c->emptied = true;
-    gb_dbox_leave(t->partition, GB_DBOX_LEAVE_QUEUED, 0);
+    gb_dbox_leave(t->s, t->partition, GB_DBOX_LEAVE_QUEUED, 0);
     gb_dbox_mend_run(t, &c->mend, on_queue_left, NULL);
 }
 
@@ -133,16 +154,17 @@ static void on_selected(struct gb_dbox_task *t)
     struct gb_dbox_partition *p = t->partition;
     bool nothing = c->select.count == 0 && !c->select.left;
     p->looked_ms = c->now_ms;
+    c->all_held = true;
     if (!gb_list_empty(&p->queued) && !c->emptied) {
         if (nothing && c->index_events == p->index_events) {
-            p->backlog_empty = true;
+            note_emptied(c);
             hand_out(t);
         } else {
             empty_queue(t);
         }
         return;
     }
-    if (nothing && c->index_events == p->index_events) p->backlog_empty = true;
+    if (nothing) note_emptied(c);
     if (c->select.count == 0) {
         gb_dbox_end(t, c->select.corrupt);
         return;
@@ -206,13 +228,13 @@ static void sweep_if_due(struct gb_dbox_task *t, void *arg)
 }
 
 /* What was stored under another token leaves: its owner's records are ordinary ones now. */
-static struct gb_err take_over(struct gb_dbox_partition *p, const struct gb_token *token,
-                               int64_t now_ms)
+static struct gb_err take_over(struct gb_dbox *s, struct gb_dbox_partition *p,
+                               const struct gb_token *token, int64_t now_ms)
 {
     bool same =
         p->version == token->version && gb_bytes_equal(gb_str_bytes(&p->owner), token->owner);
     if (same) return gb_ok();
-    gb_dbox_leave(p, GB_DBOX_LEAVE_ALL, 0);
+    gb_dbox_leave(s, p, GB_DBOX_LEAVE_ALL, 0);
     p->version = 0;
     p->swept = false;
     p->sweeper = NULL;
@@ -236,12 +258,12 @@ static void on_accepted(struct gb_dbox_task *t)
         gb_dbox_end(t, gb_ok());
         return;
     }
-    struct gb_err err = take_over(t->partition, &c->q->token, c->now_ms);
+    struct gb_err err = take_over(t->s, t->partition, &c->q->token, c->now_ms);
     if (gb_failed(err)) {
         gb_dbox_end(t, err);
         return;
     }
-    if (t->s->stale_ms > 0) gb_dbox_leave(t->partition, GB_DBOX_LEAVE_STALE, cutoff_of(c));
+    if (t->s->stale_ms > 0) gb_dbox_leave(t->s, t->partition, GB_DBOX_LEAVE_STALE, cutoff_of(c));
     gb_dbox_mend_run(t, &c->mend, sweep_if_due, c);
 }
 
@@ -288,6 +310,7 @@ static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
     if (c->handed_out) return verdict;
     for (size_t i = 0; i < c->fenced.count; i++)
         claimed += c->fenced.targets[i]->state == GB_DBOX_DONE;
+    if (claimed > 0 && !c->noted) t->partition->keyed_clean = false;
     if (claimed == 0 || verdict.code == GB_STALE_FENCING_TOKEN || verdict.code == GB_CANCELLED)
         return verdict;
     if (gb_failed(verdict)) {

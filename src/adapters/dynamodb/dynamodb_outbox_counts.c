@@ -107,6 +107,7 @@ static void add_list(struct counts *c, const struct gb_list *list)
     for (; node != NULL; node = gb_list_next(list, node)) {
         const struct gb_dbox_direct *e = GB_CONTAINER_OF(node, struct gb_dbox_direct, node);
         bool pending = gb_dbox_direct_is_pending(e);
+        if (e->indexed) continue;
         c->counted[pending ? PENDING : CLAIMED]++;
         if (pending && (c->oldest_ms == 0 || e->record.created_at_ms < c->oldest_ms))
             c->oldest_ms = e->record.created_at_ms;

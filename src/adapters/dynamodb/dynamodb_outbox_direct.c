@@ -9,8 +9,6 @@ enum {
     RECORD_MAX = 48 * 1024, /* its ordinary row must fit an item, however it is escaped */
     QUEUE_BYTES_MAX = 32 * 1024 * 1024
 };
-/* Puts of a former owner that were under way have ended by then: a call has 30 s. */
-#define KEYED_AFTER_MS INT64_C(60000)
 #define FORGET_EVERY_MS INT64_C(10000)
 #define SESSION_PREFIX "SESSION#"
 
@@ -22,6 +20,11 @@ static struct gb_bytes copy(char **at, struct gb_bytes from)
     if (from.size > 0) memcpy(*at, from.data, from.size);
     *at += from.size;
     return view;
+}
+
+static bool is_full(const struct gb_dbox *s)
+{
+    return s->direct.count >= s->cfg.direct_max || s->direct_bytes > QUEUE_BYTES_MAX;
 }
 
 static struct gb_dbox_direct *entry_new(struct gb_dbox *s, struct gb_dbox_partition *p,
@@ -94,6 +97,20 @@ struct gb_dbox_direct *gb_dbox_direct_stray(struct gb_dbox *s, struct gb_dbox_pa
     return e;
 }
 
+bool gb_dbox_direct_hold(struct gb_dbox *s, struct gb_dbox_partition *p,
+                         const struct gb_dbox_row *row, const struct gb_token *token)
+{
+    if (s->cfg.holds == NULL || row->record.ordering_key.size == 0) return true;
+    if (is_full(s) || gb_dbox_direct_find(s, row->record.id) != NULL) return false;
+    struct gb_dbox_direct *e = entry_new(s, p, &row->record, row->sort_key, token);
+    if (e == NULL) return false;
+    e->indexed = true;
+    e->handed_ms = gb_dbox_now_ms(s);
+    e->state = GB_DBOX_DIRECT_HANDED;
+    gb_list_push(&p->handed, &e->node);
+    return true;
+}
+
 /* What is left when nobody can write any more is found by the next owner's sweep. */
 void gb_dbox_direct_deinit(struct gb_dbox *s)
 {
@@ -147,18 +164,14 @@ static bool is_current(const struct gb_dbox_partition *p, const struct gb_token 
 
 /* Of a key, no other process may bring records, and none may be in the indexes: those are looked
  * for when they may be claimed, but this one is not then. */
-static bool key_is_free(struct gb_dbox_partition *p, const struct gb_outbox_record *r)
+static bool key_is_free(const struct gb_dbox *s, struct gb_dbox_partition *p,
+                        const struct gb_outbox_record *r)
 {
     if (r->ordering_key.size == 0) return true;
     if (strncmp(p->name, SESSION_PREFIX, sizeof SESSION_PREFIX - 1) != 0) return false;
-    bool clean = p->keyed_clean && p->swept_ms >= p->owned_ms + KEYED_AFTER_MS;
+    bool clean = p->keyed_clean && p->clean_ms >= p->owned_ms + s->keyed_after_ms;
     p->keyed_wish = p->keyed_wish || !clean;
     return clean;
-}
-
-static bool is_full(const struct gb_dbox *s)
-{
-    return s->direct.count >= s->cfg.direct_max || s->direct_bytes > QUEUE_BYTES_MAX;
 }
 
 /* What is not held any more is the next owner's, whose sweep finds it. Should it be us again, under
@@ -176,6 +189,7 @@ static void forget_lost(struct gb_dbox *s)
         if (e->running || e->state == GB_DBOX_DIRECT_PUTTING) continue;
         if (gb_dbox_direct_holds(s, e->partition, &e->token)) continue;
         gb_dbox_sweep_later(s, e->partition);
+        e->partition->keyed_clean = false;
         gb_dbox_direct_free(s, e);
     }
 }
@@ -193,7 +207,7 @@ struct gb_dbox_direct *gb_dbox_direct_begin(struct gb_dbox *s, struct gb_dbox_pa
     const struct gb_token token = {gb_str_bytes(&p->owner), p->version};
     if (!p->swept || !p->backlog_empty || p->mark != p->version || p->raised_ms == 0) return NULL;
     if (!has_room(s, r) || gb_dbox_direct_find(s, r->id) != NULL) return NULL;
-    if (!gb_dbox_direct_holds(s, p, &token) || !key_is_free(p, r)) return NULL;
+    if (!gb_dbox_direct_holds(s, p, &token) || !key_is_free(s, p, r)) return NULL;
     struct gb_str sort_key = {0};
     gb_dbox_sort_key(&sort_key, r->envelope->id, r->binding_id);
     struct gb_dbox_direct *e =
@@ -205,7 +219,7 @@ struct gb_dbox_direct *gb_dbox_direct_begin(struct gb_dbox *s, struct gb_dbox_pa
 bool gb_dbox_direct_may_stay(const struct gb_dbox *s, const struct gb_dbox_direct *e)
 {
     const struct gb_dbox_partition *p = e->partition;
-    return e->state == GB_DBOX_DIRECT_HANDED && is_current(p, &e->token) &&
+    return e->state == GB_DBOX_DIRECT_HANDED && !e->indexed && is_current(p, &e->token) &&
            p->mark == e->token.version && p->raised_ms != 0 &&
            gb_dbox_direct_holds(s, p, &e->token);
 }

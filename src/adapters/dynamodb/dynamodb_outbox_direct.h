@@ -28,6 +28,7 @@ struct gb_dbox_direct {
     enum gb_dbox_direct_state state;
     bool pending; /* LEAVING: becomes pending */
     bool running; /* LEAVING: an update of it is under way */
+    bool indexed; /* HANDED: an ordinary record with an ordering key, here to hold back its key */
     size_t bytes;
     char memory[];
 };
@@ -39,6 +40,10 @@ struct gb_dbox_direct *gb_dbox_direct_begin(struct gb_dbox *s, struct gb_dbox_pa
  * envelope. NULL: out of memory. */
 struct gb_dbox_direct *gb_dbox_direct_stray(struct gb_dbox *s, struct gb_dbox_partition *p,
                                             const struct gb_dbox_row *row);
+/* Remembers an ordinary record that was claimed just now, if it has an ordering key. False: there
+ * is no room, so its key is not known to be held. */
+bool gb_dbox_direct_hold(struct gb_dbox *s, struct gb_dbox_partition *p,
+                         const struct gb_dbox_row *row, const struct gb_token *token);
 /* Its put was seen to succeed. True: the partition is still held, the entry is QUEUED. False: it is
  * LEAVING, and nobody must hear of the success before it is in the indexes. */
 bool gb_dbox_direct_landed(struct gb_dbox *s, struct gb_dbox_direct *e);
@@ -71,7 +76,8 @@ enum gb_dbox_leave {
     GB_DBOX_LEAVE_STALE,  /* handed out before `ms` */
     GB_DBOX_LEAVE_ALL,    /* queued and handed out */
 };
-void gb_dbox_leave(struct gb_dbox_partition *p, enum gb_dbox_leave which, int64_t ms);
+void gb_dbox_leave(struct gb_dbox *s, struct gb_dbox_partition *p, enum gb_dbox_leave which,
+                   int64_t ms);
 
 /* What a task embeds to bring the leaving records of a partition into the indexes. */
 enum { GB_DBOX_MEND_LANES = 8 };

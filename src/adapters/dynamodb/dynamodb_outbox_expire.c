@@ -191,7 +191,7 @@ static void on_due_left(struct gb_dbox_task *t, void *arg)
 static void on_accepted(struct gb_dbox_task *t)
 {
     struct expire *e = expire_of(t);
-    gb_dbox_leave(t->partition, GB_DBOX_LEAVE_DUE, e->q->cutoff_ms);
+    gb_dbox_leave(t->s, t->partition, GB_DBOX_LEAVE_DUE, e->q->cutoff_ms);
     gb_dbox_mend_run(t, &e->mend, on_due_left, e);
 }
 

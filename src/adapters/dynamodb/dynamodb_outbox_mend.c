@@ -18,25 +18,30 @@ static bool leaves(const struct gb_dbox_direct *e, enum gb_dbox_leave which, int
     return which != GB_DBOX_LEAVE_STALE || e->handed_ms < ms;
 }
 
-static void move(struct gb_dbox_partition *p, struct gb_list *from, enum gb_dbox_leave which,
-                 int64_t ms)
+static void move(struct gb_dbox *s, struct gb_list *from, enum gb_dbox_leave which, int64_t ms)
 {
     struct gb_list_node *node = gb_list_first(from);
     while (node != NULL) {
         struct gb_dbox_direct *e = GB_CONTAINER_OF(node, struct gb_dbox_direct, node);
         node = gb_list_next(from, node);
         if (!leaves(e, which, ms)) continue;
+        if (e->indexed) { /* there already */
+            gb_dbox_note_indexed(e->partition, &e->record);
+            gb_dbox_direct_free(s, e);
+            continue;
+        }
         e->pending = e->state == GB_DBOX_DIRECT_QUEUED;
         e->state = GB_DBOX_DIRECT_LEAVING;
         gb_list_remove(&e->node);
-        gb_list_push(&p->leaving, &e->node);
+        gb_list_push(&e->partition->leaving, &e->node);
     }
 }
 
-void gb_dbox_leave(struct gb_dbox_partition *p, enum gb_dbox_leave which, int64_t ms)
+void gb_dbox_leave(struct gb_dbox *s, struct gb_dbox_partition *p, enum gb_dbox_leave which,
+                   int64_t ms)
 {
-    if (which != GB_DBOX_LEAVE_STALE) move(p, &p->queued, which, ms);
-    if (which == GB_DBOX_LEAVE_STALE || which == GB_DBOX_LEAVE_ALL) move(p, &p->handed, which, ms);
+    if (which != GB_DBOX_LEAVE_STALE) move(s, &p->queued, which, ms);
+    if (which == GB_DBOX_LEAVE_STALE || which == GB_DBOX_LEAVE_ALL) move(s, &p->handed, which, ms);
 }
 
 /* --- one --- */
@@ -192,7 +197,7 @@ static void next_partition(struct gb_dbox_task *t, void *arg)
     void *value;
     while (gb_map_next(&t->s->partitions, &a->cursor, &name, &value)) {
         struct gb_dbox_partition *p = value;
-        gb_dbox_leave(p, GB_DBOX_LEAVE_ALL, 0);
+        gb_dbox_leave(t->s, p, GB_DBOX_LEAVE_ALL, 0);
         if (gb_list_empty(&p->leaving)) continue;
         a->mend.partition = p;
         fill(t, &a->mend);

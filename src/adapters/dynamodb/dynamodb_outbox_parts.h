@@ -41,15 +41,15 @@ struct gb_dbox_partition {
     int64_t owned_ms; /* since when */
     /* of the last sweep under that token */
     bool swept;
-    int64_t swept_ms;
-    int64_t sweep_due_ms; /* 0 = none but the usual one */
+    int64_t swept_ms, sweep_due_ms; /* due: 0 = the usual one only */
     struct gb_str sweep_cursor;
     struct gb_dbox_sweep *sweeper; /* NULL: none is under way */
     int64_t sweep_began_ms;        /* of the one that is not through; 0 = none */
     uint64_t sweep_events;         /* `keyed_events` then */
     bool sweep_saw_keyed;          /* live ones that are in the indexes */
-    bool keyed_clean, keyed_wish;  /* none of those; a keyed record went the ordinary way for lack
-                                     of a sweep */
+    /* all live keyed ones of the indexes are in `handed`, by a read of clean_ms */
+    bool keyed_clean, keyed_wish; /* wish: one went the ordinary way for lack of that */
+    int64_t clean_ms;
     /* what may be pending in the indexes */
     bool backlog_empty;
     int64_t backlog_ms; /* the oldest, if not empty */
@@ -67,7 +67,7 @@ struct gb_dbox {
     struct gb_outbox port;
     struct gb_dynamodb_outbox_cfg cfg; /* table: own copy */
     char *table;
-    int64_t stale_ms, grace_ms;
+    int64_t stale_ms, grace_ms, keyed_after_ms;
     size_t tasks, takings; /* pending */
     struct gb_op *close_op;
     struct gb_map partitions, cursors, ids, lines;
@@ -218,7 +218,7 @@ struct gb_dbox_select {
     struct gb_dbox_candidate **found; /* oldest first */
     size_t count;
     struct gb_err corrupt; /* the first row that can't be read */
-    bool left;             /* some are there that were not taken */
+    bool left, foreign;    /* some were not taken; some with keys are held by nobody here */
     /* private */
     size_t capacity, bytes, pages;
     bool scanning;

@@ -195,6 +195,7 @@ static bool corrupt(struct gb_dbox_task *t, struct gb_dbox_select *sel,
                     const struct gb_dbox_row *row, const struct gb_err *err)
 {
     if (!gb_failed(sel->corrupt)) sel->corrupt = *err;
+    sel->foreign = true;
     gb_dbox_log_corrupt(t->s, err);
     return block(t, sel, row);
 }
@@ -216,6 +217,13 @@ static bool claimable(const struct gb_dbox_select *sel, const struct gb_dbox_row
     return row->record.claim_version < sel->token->version || row->claimed_at_ms < sel->cutoff_ms;
 }
 
+static bool block_held(struct gb_dbox_task *t, struct gb_dbox_select *sel,
+                       const struct gb_dbox_row *row)
+{
+    if (gb_dbox_direct_find(t->s, row->record.id) == NULL) sel->foreign = true;
+    return block(t, sel, row);
+}
+
 /* False: the task has ended. */
 static bool take(struct gb_dbox_task *t, struct gb_dbox_select *sel, struct gb_bytes item)
 {
@@ -226,7 +234,7 @@ static bool take(struct gb_dbox_task *t, struct gb_dbox_select *sel, struct gb_b
     bool goes_on = true;
     if (!gb_failed(err) && held_here(t, sel, &row, &goes_on)) return goes_on;
     if (!gb_failed(err) && !claimable(sel, &row))
-        return row.status != GB_OUTBOX_CLAIMED || block(t, sel, &row);
+        return row.status != GB_OUTBOX_CLAIMED || block_held(t, sel, &row);
     if (!gb_failed(err)) err = gb_dbox_row_decode(&row);
     if (err.code == GB_INVALID_OUTBOX_RECORD) return corrupt(t, sel, &row, &err);
     struct gb_dbox_candidate *c = gb_failed(err) ? NULL : candidate_new(&row, item.size);
@@ -277,6 +285,7 @@ static void scan_instead(struct gb_dbox_task *t, struct gb_dbox_select *sel)
     sel->pages = 0;
     sel->trimmed = false;
     sel->left = false;
+    sel->foreign = false;
     sel->corrupt = gb_ok();
     query(t, sel, gb_bytes(NULL, 0));
 }

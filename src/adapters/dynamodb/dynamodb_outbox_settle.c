@@ -32,6 +32,7 @@ static struct settle *settle_of(struct gb_dbox_task *t)
 static void end_stale(struct settle *s)
 {
     struct gb_dbox_direct *e = gb_dbox_direct_find(s->task.s, s->q->id);
+    if (e != NULL) e->partition->keyed_clean = false; /* somebody else may hold it */
     if (e != NULL && !e->running && !gb_dbox_direct_is_pending(e))
         gb_dbox_direct_free(s->task.s, e);
     gb_dbox_ids_remove(s->task.s, s->q->id);
@@ -184,6 +185,7 @@ static void update(struct settle *s)
     static const struct gb_dynamodb_name names[] = {{"#status", "status"}, {"#ttl", "ttl"}};
     struct gb_dynamodb_call *call = &s->request.call;
     const struct gb_dbox_direct *e = gb_dbox_direct_find(s->task.s, s->q->id);
+    if (e != NULL && e->indexed) e = NULL;
     gb_dynamodb_begin(call, GB_DYNAMODB_UPDATE_ITEM, s->task.s->table);
     call->repeatable = true; /* the condition fails the second time */
     gb_dynamodb_object(call, GB_DYNAMODB_KEY);

@@ -7,7 +7,6 @@
 
 enum { PAGES_MAX = 16 }; /* for one call; the next goes on */
 #define EVERY_MS INT64_C(900000)
-#define WISH_EVERY_MS INT64_C(60000)
 #define LATER_MS INT64_C(30000) /* without a stale_claim */
 
 bool gb_dbox_sweep_due(const struct gb_dbox *s, const struct gb_dbox_partition *p)
@@ -17,7 +16,7 @@ bool gb_dbox_sweep_due(const struct gb_dbox *s, const struct gb_dbox_partition *
     if (s->cfg.holds == NULL) return false;
     if (!p->swept || age_ms < 0 || age_ms >= EVERY_MS) return true;
     if (p->sweep_due_ms != 0 && now_ms >= p->sweep_due_ms) return true;
-    return p->keyed_wish && p->backlog_empty && age_ms >= WISH_EVERY_MS;
+    return p->keyed_wish && p->backlog_empty && age_ms >= s->keyed_after_ms;
 }
 
 void gb_dbox_sweep_later(struct gb_dbox *s, struct gb_dbox_partition *p)
@@ -35,6 +34,7 @@ static void through(struct gb_dbox_task *t)
     p->swept_ms = p->sweep_began_ms;
     p->sweep_began_ms = 0;
     p->keyed_clean = !p->sweep_saw_keyed && p->sweep_events == p->keyed_events;
+    p->clean_ms = p->swept_ms;
     p->keyed_wish = false;
 }
 
