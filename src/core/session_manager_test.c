@@ -314,6 +314,23 @@ static void renewals_that_fail_end_by_the_deadline(void **state)
     assert_int_equal(b->given_up, 1);
 }
 
+/* The answer to a renewal took its time: that time does not count for the owner. */
+static void the_deadline_counts_from_before_the_call(void **state)
+{
+    struct bench *b = *state;
+    make(b);
+    become_active(b);
+    fake_script_add(&b->lease.script[FAKE_RENEW], FAKE_HOLD, GB_OK);
+    while (b->lease.held == NULL) core_fixture_run(&b->x, 10 * GB_MS);
+    uint64_t asked_ns = b->x.now_ns;
+    core_fixture_run(&b->x, 900 * GB_MS);
+    fake_lease_answer(&b->lease, GB_OK);
+    core_fixture_run(&b->x, GB_MS);
+    int64_t left_ns = health_of(b).remaining_ns;
+    assert_true((uint64_t)left_ns <= asked_ns + 12 * (uint64_t)GB_SEC - b->x.now_ns);
+    assert_true(left_ns > 11 * GB_SEC - 100 * GB_MS);
+}
+
 /* 06 check 19, first half. */
 static void one_stale_token_steps_down_at_once(void **state)
 {
@@ -536,6 +553,26 @@ static void a_shutdown_keeps_the_lease_of_a_hanging_session(void **state)
     core_fixture_run(&b->x, GB_MS);
 }
 
+/* The acquire that a shutdown tries to cancel wins all the same: it is given back. */
+static void a_lease_won_while_closing_is_released(void **state)
+{
+    struct bench *b = *state;
+    fake_script_add(&b->lease.script[FAKE_ACQUIRE], FAKE_HOLD, GB_OK);
+    b->lease.deaf = true;
+    make(b);
+    core_fixture_run(&b->x, 100 * GB_MS);
+    begin_close(b);
+    core_fixture_run(&b->x, 100 * GB_MS);
+    assert_false(b->closed);
+    fake_lease_answer(&b->lease, GB_OK);
+    core_fixture_run(&b->x, 100 * GB_MS);
+    assert_true(b->closed);
+    assert_int_equal(b->lease.version, 1);
+    assert_string_equal(b->lease.owner, "");
+    assert_int_equal(b->session.starts, 0);
+    assert_false(has_authority(b));
+}
+
 static void closing_at_any_moment(void **state)
 {
     struct bench *b = *state;
@@ -607,6 +644,7 @@ int main(void)
         TEST(a_failed_connect_gives_the_lease_back),
         TEST(unknown_activation),
         TEST(renewals_that_fail_end_by_the_deadline),
+        TEST(the_deadline_counts_from_before_the_call),
         TEST(one_stale_token_steps_down_at_once),
         TEST(the_row_decides_after_max_fails),
         TEST(a_suspend_past_the_ttl_ends_the_authority_at_once),
@@ -619,6 +657,7 @@ int main(void)
         TEST(off_means_that_nothing_moves),
         TEST(a_shutdown_closes_before_it_releases),
         TEST(a_shutdown_keeps_the_lease_of_a_hanging_session),
+        TEST(a_lease_won_while_closing_is_released),
         TEST(closing_at_any_moment),
         TEST(connecting_before_the_lease),
         TEST(bad_configurations),

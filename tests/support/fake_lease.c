@@ -74,7 +74,7 @@ static void timed_out(struct gb_timer *t)
 static void cancelled(struct gb_op *op)
 {
     struct fake_lease *f = op->provider;
-    if (f->held != op) return;
+    if (f->held != op || f->deaf) return;
     f->held = NULL;
     gb_timer_stop(&f->deadline);
     gb_op_finish(op, (struct gb_err){.code = GB_CANCELLED});

@@ -28,6 +28,7 @@ struct fake_lease {
     uint64_t version;
     int64_t expires_ms;
     struct gb_op *held; /* at most one */
+    bool deaf;          /* a cancel comes too late */
     enum fake_lease_kind held_kind;
     struct gb_timer deadline;
 };
