@@ -131,11 +131,15 @@ static int compare(const struct gb_outbox_record *x, const struct gb_outbox_reco
     return gb_bytes_compare(x->envelope->id, y->envelope->id);
 }
 
-/* Nearly always the youngest. */
+/* Nearly always the youngest; the oldest, if it was released. */
 static void enqueue(struct gb_dbox_direct *e)
 {
     struct gb_list *queue = &e->partition->queued;
     struct gb_list_node *at = &queue->head;
+    struct gb_list_node *head = gb_list_first(queue);
+    if (head != NULL &&
+        compare(&e->record, &GB_CONTAINER_OF(head, struct gb_dbox_direct, node)->record) < 0)
+        at = head;
     while (at->prev != &queue->head) {
         const struct gb_dbox_direct *before =
             GB_CONTAINER_OF(at->prev, struct gb_dbox_direct, node);
@@ -255,11 +259,15 @@ static bool has_older(const struct gb_list *list, const struct gb_dbox_direct *e
 }
 
 /* One in front of it, of its key, that this claim does not return: it is handed out or on its way
- * into the indexes. */
-static bool is_blocked(const struct gb_dbox_direct *e)
+ * into the indexes. `keys` are those that were found to be blocked on the way through the queue:
+ * what follows them is, too. */
+static bool is_blocked(const struct gb_dbox_direct *e, struct gb_map *keys)
 {
-    return e->record.ordering_key.size > 0 &&
-           (has_older(&e->partition->handed, e) || has_older(&e->partition->leaving, e));
+    if (e->record.ordering_key.size == 0) return false;
+    if (gb_map_has(keys, e->record.ordering_key)) return true;
+    if (!has_older(&e->partition->handed, e) && !has_older(&e->partition->leaving, e)) return false;
+    (void)gb_map_put(keys, e->record.ordering_key, NULL); /* without it, it is looked up again */
+    return true;
 }
 
 static struct gb_err add(struct gb_dbox_direct *e, int64_t now_ms, struct gb_outbox_batch *batch)
@@ -286,6 +294,7 @@ struct gb_err gb_dbox_direct_hand_out(struct gb_dbox *s, struct gb_dbox_partitio
 {
     struct gb_outbox_batch *batch = NULL;
     struct gb_list taken; /* they block nothing in this claim */
+    struct gb_map keys = {0};
     int64_t now_ms = gb_dbox_now_ms(s);
     struct gb_err err = gb_outbox_batch_new(limit, &batch);
     struct gb_list_node *node = gb_list_first(&p->queued);
@@ -293,13 +302,14 @@ struct gb_err gb_dbox_direct_hand_out(struct gb_dbox *s, struct gb_dbox_partitio
     while (node != NULL && !gb_failed(err) && batch->count < limit) {
         struct gb_dbox_direct *e = GB_CONTAINER_OF(node, struct gb_dbox_direct, node);
         node = gb_list_next(&p->queued, node);
-        if (is_blocked(e)) continue;
+        if (is_blocked(e, &keys)) continue;
         err = add(e, now_ms, batch);
         if (gb_failed(err)) break;
         gb_list_remove(&e->node);
         gb_list_push(&taken, &e->node);
     }
     gb_list_splice(&p->handed, &taken);
+    gb_map_deinit(&keys);
     if (batch != NULL && batch->count > 0) {
         *out = batch; /* cut short by lack of memory: the rest stays queued */
         return gb_ok();
@@ -311,6 +321,7 @@ struct gb_err gb_dbox_direct_hand_out(struct gb_dbox *s, struct gb_dbox_partitio
 uint32_t gb_dbox_direct_ready(const struct gb_dbox_partition *p, uint32_t limit)
 {
     uint32_t count = 0;
+    struct gb_map keys = {0};
     struct gb_list_node *node = gb_list_first(&p->queued);
     for (; node != NULL && count < limit; node = gb_list_next(&p->queued, node)) {
         const struct gb_dbox_direct *e = GB_CONTAINER_OF(node, struct gb_dbox_direct, node);
@@ -318,8 +329,9 @@ uint32_t gb_dbox_direct_ready(const struct gb_dbox_partition *p, uint32_t limit)
         if (!p->backlog_empty && (r->created_at_ms > p->backlog_ms ||
                                   (r->created_at_ms == p->backlog_ms && r->seq >= p->backlog_seq)))
             break;
-        count += !is_blocked(e);
+        count += !is_blocked(e, &keys);
     }
+    gb_map_deinit(&keys);
     return count;
 }
 
