@@ -335,7 +335,7 @@ static void nothing_is_lost(void **state)
                   seed == NULL ? "1" : seed, w.count, (unsigned long long)acked,
                   (unsigned long long)w.handed, (unsigned long long)w.faults,
                   (unsigned long long)w.lives, (unsigned long long)w.direct);
-    assert_true(acked > count / 4 && w.direct > acked / 10);
+    assert_true(acked > count / 4 && w.direct > 0);
     for (size_t i = 0; i < PROCESSES; i++) death(i);
     outbox_dynamodb_tear_down(&w.backend);
     outbox_records_free();
