@@ -1,5 +1,6 @@
 """Stores of type dynamodb under the real program: tables, preflight, seeding, kills."""
 
+import os
 import time
 import uuid
 
@@ -129,3 +130,37 @@ def test_unreachable_service_is_fatal(shared):
     result = bridge.run(seconds=60)
     assert result.returncode == 1
     assert "preflight of the stores" in result.stderr
+
+
+def test_two_bridges_killed_in_turn(shared, folder, publisher, fake, client, parts):
+    """Issue 5, D6: one outbox, two processes one after the other, local tokens; GB_KILLS rounds of kill -9."""
+    first = shared()
+    assert first.run("-create-tables").returncode == 0
+    first.seed()
+    (folder / "second").mkdir()
+    second = rig.Bridge(folder / "second", first.doc, env={**first.env, "GOBRIDGE_INSTANCE_ID": "second"})
+    parts.append(second)
+    first.env["GOBRIDGE_INSTANCE_ID"] = "first"
+    sent = []
+    for life in range(int(os.environ.get("GB_KILLS", "10"))):
+        bridge = (first, second)[life % 2]
+        bridge.start()
+        for i in range(20):
+            sent.append(b"%d-%d" % (life, i))
+            publisher.publish(f"telemetry/{i % 8}", sent[-1], message_id=f"id-{life}-{i}")
+            time.sleep(0.002)
+        time.sleep(0.05 * (life % 5))
+        bridge.kill()
+    first.start()
+    publisher.flush()
+    fake.wait_for_payloads(sent, 120)
+    time.sleep(1)
+    assert first.terminate() == 0
+    rows = [r for r in rows_of(client, table_of(first, "outbox")) if r["SK"]["S"] != "FENCE"]
+    assert {r["status"]["S"] for r in rows} == {"completed"}
+    print(f"{len(sent)} messages, {len(fake.payloads()) - len(sent)} duplicates")
+
+
+def rows_of(client, table):
+    pages = client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+    return [item for page in pages for item in page["Items"]]
