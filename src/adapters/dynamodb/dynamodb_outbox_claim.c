@@ -155,6 +155,7 @@ static void on_selected(struct gb_dbox_task *t)
     bool nothing = c->select.count == 0 && !c->select.left;
     p->looked_ms = c->now_ms;
     c->all_held = true;
+    if (c->select.scanning && (!nothing || c->select.foreign)) p->keyed_clean = false;
     if (!gb_list_empty(&p->queued) && !c->emptied) {
         if (nothing && c->index_events == p->index_events) {
             note_emptied(c);
@@ -310,7 +311,7 @@ static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
     if (c->handed_out) return verdict;
     for (size_t i = 0; i < c->fenced.count; i++)
         claimed += c->fenced.targets[i]->state == GB_DBOX_DONE;
-    if (claimed > 0 && !c->noted) t->partition->keyed_clean = false;
+    if (c->fenced.count > 0 && !c->noted) t->partition->keyed_clean = false;
     if (claimed == 0 || verdict.code == GB_STALE_FENCING_TOKEN || verdict.code == GB_CANCELLED)
         return verdict;
     if (gb_failed(verdict)) {

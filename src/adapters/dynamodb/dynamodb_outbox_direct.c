@@ -101,8 +101,10 @@ bool gb_dbox_direct_hold(struct gb_dbox *s, struct gb_dbox_partition *p,
                          const struct gb_dbox_row *row, const struct gb_token *token)
 {
     if (s->cfg.holds == NULL || row->record.ordering_key.size == 0) return true;
-    if (is_full(s) || gb_dbox_direct_find(s, row->record.id) != NULL) return false;
-    struct gb_dbox_direct *e = entry_new(s, p, &row->record, row->sort_key, token);
+    struct gb_dbox_direct *e = gb_dbox_direct_find(s, row->record.id);
+    if (e != NULL && !e->indexed) return false;
+    if (e != NULL) gb_dbox_direct_free(s, e); /* of a claim that ended here unnoticed */
+    e = is_full(s) ? NULL : entry_new(s, p, &row->record, row->sort_key, token);
     if (e == NULL) return false;
     e->indexed = true;
     e->handed_ms = gb_dbox_now_ms(s);
