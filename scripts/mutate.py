@@ -33,7 +33,7 @@ LEFT_OUT = re.compile(r"(_oom|/document|/findings)_test\.c$")
 SOURCES = (
     "src/blueprint/validate*.[ch]", "src/blueprint/resolve.c", "src/blueprint/decode_value.c",
     "src/blueprint/schema*.c", "src/blueprint/merge*.c", "src/blueprint/diff*.c", "src/blueprint/normal*.c",
-    "src/blueprint/cadence.c", "src/domain/lease_cadence.c", "src/domain/failover_budget.c",
+    "src/blueprint/bootstrap*.c", "src/blueprint/credentials.c", "src/domain/lease_cadence.c", "src/domain/failover_budget.c",
 )
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O0", "-w", "-fPIC", "-fno-semantic-interposition"]
 LIBRARIES = ["-lyaml", "-lcrypto", "-lpcre2-8", "-lm"]

@@ -44,8 +44,8 @@ static void poll_interval_that_is_none_is_the_default(void **state)
     static const struct {
         const char *written;
         int64_t ns;
-    } rows[] = {
-        {"", GB_SEC}, {"soon", GB_SEC}, {"-1s", GB_SEC}, {"0s", GB_SEC}, {"5s", 5 * GB_SEC}};
+    } rows[] = {{"", GB_SEC},   {"soon", GB_SEC}, {"-1s", GB_SEC},
+                {"0s", GB_SEC}, {"1ns", 1},       {"5s", 5 * GB_SEC}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct gb_str text = {0};
         gb_str_appendf(&text, "{" BASE ",\"poll_interval\":\"%s\"}", rows[i].written);
@@ -70,6 +70,33 @@ static void high_availability(void **state)
     assert_string_equal(b->rollout_table, "gobridge-rollouts");
     assert_string_equal(b->member_id, "c");
     gb_bootstrap_free(b);
+}
+
+static void borders(void **state)
+{
+    (void)state;
+    static const char *const accepted[] = {
+        "{" BASE ",\"rollout_lease_ttl\":\"15003ms\"}",
+        "{" BASE ",\"rollout_store_call_timeout\":\"9999ms\"}",
+        "{" BASE ",\"dev_mode\":true,\"ssm_endpoint\":\"http://x\"}",
+        "{" BASE ",\"member_id\":\"\",\"metrics_exporter\":\"x\"}",
+    };
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
+        struct gb_bootstrap *b = read_ok(accepted[i], NULL);
+        assert_null(b->member_id);
+        gb_bootstrap_free(b);
+    }
+    for (size_t size = 4096; size <= 4097; size++) {
+        struct gb_str text = {0};
+        struct gb_bootstrap *b = NULL;
+        gb_str_append_c(&text, "{" BASE ",\"member_id\":\"");
+        for (size_t i = 0; i < size; i++) gb_str_append_char(&text, 'x');
+        gb_str_append_c(&text, "\"}");
+        struct gb_err err = gb_bootstrap_read(gb_str_bytes(&text), NULL, &b);
+        assert_int_equal(err.code, size == 4096 ? GB_OK : GB_INVALID_CONFIG);
+        gb_bootstrap_free(b);
+        gb_str_deinit(&text);
+    }
 }
 
 static void node_role(void **state)
@@ -124,7 +151,21 @@ static const struct {
     {HA(TABLES ",\"dynamodb_ha_config_fingerprint\":\"" HEX
                "\",\"dynamodb_ha_baseline_config_digest\":\"x\""),
      NULL, "baseline_config_digest \"x\" is not 64"},
-    {"{" BASE ",\"rollout_lease_ttl\":\"12s\"}", NULL, "a third of rollout_lease_ttl"},
+    {"{" BASE ",\"rollout_lease_ttl\":\"15s\"}", NULL, "a third of rollout_lease_ttl"},
+    {"{" BASE ",\"rollout_store_call_timeout\":\"10s\"}", NULL, "a third of rollout_lease_ttl"},
+    {"{\"bridge_id\":\"\",\"config_file_path\":\"/b\"}", NULL, "bridge_id is required; write it"},
+    {HA("\"dynamodb_ha_lease_table_name\":\"l\",\"dynamodb_ha_outbox_table_name\":\"o\""), NULL,
+     "dynamodb_ha_managed_subscriptions_table_name is req"},
+    {HA("\"dynamodb_ha_outbox_table_name\":\"o\""), NULL, "dynamodb_ha_lease_table_name is req"},
+    {HA("\"dynamodb_ha_lease_table_name\":\"l\",\"dynamodb_ha_outbox_table_name\":\"o\","
+        "\"dynamodb_ha_managed_subscriptions_table_name\":\"l\""),
+     NULL, "are both \"l\""},
+    {HA(TABLES ",\"dynamodb_ha_config_fingerprint\":\"" HEX "0\""), NULL, "64 lower-case hex"},
+    {HA(TABLES ",\"dynamodb_ha_config_fingerprint\":\"X" HEX "\""), NULL, "64 lower-case hex"},
+    {HA(TABLES ",\"dynamodb_ha_config_fingerprint\":"
+               "\"g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\""),
+     NULL, "64 lower-case hex"},
+    {"{" BASE ",\"dev_mode\":false,\"ssm_endpoint\":\"http://x\"}", NULL, "write dev_mode: true"},
     {"{" BASE ",\"ssm_endpoint\":\"http://x\"}", NULL, "write dev_mode: true"},
     {"{" BASE ",\"managed_subscription_baselines\":{}}", NULL, "not supported yet"},
 };
@@ -150,6 +191,7 @@ int main(void)
         cmocka_unit_test(defaults),
         cmocka_unit_test(poll_interval_that_is_none_is_the_default),
         cmocka_unit_test(high_availability),
+        cmocka_unit_test(borders),
         cmocka_unit_test(node_role),
         cmocka_unit_test(refused),
     };
