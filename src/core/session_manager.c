@@ -241,9 +241,10 @@ static struct gb_err check_cfg(const struct gb_session_manager_cfg *c)
     const struct gb_lease_cadence *k = &c->cadence;
     if (c->session_id[0] == '\0' || c->owner[0] == '\0')
         return gb_err(GB_INVALID_CONFIG, "a lease needs a session id and an owner");
-    if (k->ttl_ns <= 0 || k->renew_ns <= 0 || k->call_ns <= 0 || k->poll_ns <= 0 || k->fails <= 0)
+    if (k->ttl_ns <= 0 || k->renew_ns <= 0 || k->call_ns <= 0 || k->poll_ns <= 0 || k->fails <= 0) {
         return gb_err(GB_INVALID_CONFIG, "session %s: the lease cadence is not resolved",
                       c->session_id);
+    }
     return gb_ok();
 }
 

@@ -43,9 +43,10 @@ static struct gb_err read_endpoints(struct gb_bytes map, struct gb_str *scratch,
     struct gb_dynamodb_value v;
     gb_dynamodb_cursor_init(&c, GB_DYNAMODB_M, map, scratch);
     while (gb_dynamodb_next(&c, &v)) {
-        if (v.type != GB_DYNAMODB_S || out->endpoint_count == GB_DLEASE_ENDPOINTS_MAX)
+        if (v.type != GB_DYNAMODB_S || out->endpoint_count == GB_DLEASE_ENDPOINTS_MAX) {
             return gb_err(GB_INVALID_CONFIG, "endpoints is no map of at most %d texts",
                           GB_DLEASE_ENDPOINTS_MAX);
+        }
         out->endpoints[out->endpoint_count++] = (struct gb_lease_endpoint){v.name, v.text};
     }
     return c.err;

@@ -116,7 +116,7 @@ static void acquire(struct gb_lease *l, struct gb_lease_acquire *q, gb_done_fn *
     struct gb_err err = check_request(q->lease_id, q->owner, q->ttl_ns);
     struct row *r = gb_failed(err) ? NULL : row_of(m, q->lease_id);
     if (!gb_failed(err) && r == NULL) err = new_row(m, q->lease_id, &r);
-    gb_op_finish(&q->op, gb_failed(err) ? err : take(m, r, q));
+    gb_op_finish(&q->op, r == NULL ? err : take(m, r, q));
 }
 
 /* Spec 06 §6.2. */
