@@ -71,9 +71,10 @@ static struct gb_err settle(struct gb_options *o, const struct gb_bootstrap *b)
            gb_lf_str("topology", gb_topology_name(b->topology)),
            gb_lf_str("node_role", b->worker ? "worker" : "control"),
            gb_lf_str("config", b->config_file_path));
-    if (b->admin_addr != NULL || b->monitor_addr != NULL) {
-        GB_LOG(GB_LOG_WARN, "bootstrap: admin_addr and monitor_addr have no effect: the HTTP API "
-                            "is not part of this release");
+    if (b->admin_addr != NULL) {
+        GB_LOG(GB_LOG_WARN,
+               "bootstrap: admin_addr has no effect: the admin API is not part of this "
+               "release");
     }
     const char *exporter = b->metrics_exporter;
     if (exporter != NULL && strcmp(exporter, "noop") != 0 && strcmp(exporter, "none") != 0) {

@@ -77,6 +77,7 @@ static struct gb_err build_manager(struct gb_runtime *r, const struct gb_lease_p
                                                   gb_bytes_c(map->items[i].value)};
     }
     b->runtime = r;
+    b->connect_after = plan->connect_after_lease;
     (void)snprintf(b->partition, sizeof b->partition, "SESSION#%s", plan->session->id);
     const struct gb_session_manager_cfg cfg = {
         .session_id = plan->session->id,

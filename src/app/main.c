@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/monitor.h"
 #include "app/offline.h"
 #include "app/options.h"
 #include "app/process.h"
@@ -50,6 +51,8 @@ int main(int argc, char **argv)
         return gb_process_tables(&o);
     case GB_MODE_SEED:
         return gb_process_seed(&o);
+    case GB_MODE_HEALTHCHECK:
+        return gb_process_healthcheck(&o);
     case GB_MODE_RUN:
         break;
     }

@@ -17,6 +17,8 @@ const char gb_options_usage[] =
     "  -log-level L     debug, info, warn or error (default info); bridge.log_level then governs\n"
     "  -credentials-dir D\n"
     "                   folder of the file:// credential URIs (default credentials)\n"
+    "  -monitor-addr A  HOST:PORT of the monitor API when the document has no http block (default\n"
+    "                   :8081; port 0: any that is free, see the log)\n"
     "  -start-empty=B   true (default): a missing document starts an idle process; false: exit 1\n"
     "\n"
     "modes (at most one):\n"
@@ -44,6 +46,9 @@ const char gb_options_usage[] =
     "                   print the digest of what the deployment owns of it: cluster and stores\n"
     "  -diff OLD NEW    what a change would stop, start and need, as JSON; exit 0 equal, 1 "
     "different\n"
+    "  -healthcheck     ask the bridge of this document or -monitor-addr whether it is live: exit "
+    "0 "
+    "or 1\n"
     "  -version         print the version\n"
     "  -help            print this text\n"
     "\n"
@@ -131,6 +136,15 @@ static struct gb_err apply_credentials_dir(struct gb_options *o, const char *val
     o->credentials_dir = value;
     return gb_ok();
 }
+static struct gb_err apply_monitor_addr(struct gb_options *o, const char *value)
+{
+    o->monitor_addr = value;
+    return gb_ok();
+}
+static struct gb_err apply_healthcheck(struct gb_options *o, const char *value)
+{
+    return mode_flag(o, "healthcheck", value, GB_MODE_HEALTHCHECK);
+}
 static struct gb_err apply_start_empty(struct gb_options *o, const char *value)
 {
     return parse_bool("start-empty", value, &o->start_empty);
@@ -214,6 +228,8 @@ static const struct flag flags[] = {
     {"h", 0, apply_help},
     {"seed-managed-subscriptions", 1, apply_seed},
     {"create-tables", 0, apply_create_tables},
+    {"monitor-addr", 1, apply_monitor_addr},
+    {"healthcheck", 0, apply_healthcheck},
     {"inspect", 1, apply_inspect},
     {"config-digest", 1, apply_digest},
     {"deployment-fingerprint", 1, apply_fingerprint},
@@ -223,8 +239,6 @@ static const struct flag flags[] = {
 /* Flags of the specification whose capability comes with a later release. */
 static const char *const later[] = {
     "admin-addr",
-    "monitor-addr",
-    "healthcheck",
     "initial-config-digest",
 };
 

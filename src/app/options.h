@@ -22,6 +22,7 @@ enum gb_mode {
     GB_MODE_DIGEST,
     GB_MODE_FINGERPRINT,
     GB_MODE_DIFF,
+    GB_MODE_HEALTHCHECK,
 };
 enum {
     GB_OPTIONS_SEEDS_MAX = 64,
@@ -37,6 +38,7 @@ struct gb_options {
     const char *credentials_dir; /* default credentials */
     enum gb_log_level log_level;
     bool log_level_given;
+    const char *monitor_addr; /* NULL: not given */
     bool strict;
     bool explain;     /* with GB_MODE_VALIDATE: say what the document comes to */
     bool json;        /* the explanation as JSON */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/bootstrap.h"
+#include "app/monitor.h"
 #include "app/supervisor.h"
 #include "base/log.h"
 #include "io/file.h"
@@ -17,6 +18,7 @@ struct process {
     struct gb_metrics *metrics;
     struct gb_bootstrap *bootstrap; /* NULL: flag mode */
     struct gb_supervisor *supervisor;
+    struct gb_app_monitor *monitor;
     struct gb_signal *signals[SIGNALS];
     struct gb_timer budget; /* T0 + shutdown_timeout */
     bool stopping;
@@ -117,8 +119,22 @@ static struct gb_err make_supervisor(struct process *p, const struct gb_options 
     return gb_failed(err) ? err : gb_supervisor_new(&cfg, &p->supervisor);
 }
 
+/* It opens once, with the first document's addresses (spec 08 §4). */
+static struct gb_err make_monitor(struct process *p, const struct gb_options *o)
+{
+    const struct gb_app_monitor_cfg cfg = {
+        .loop = p->loop,
+        .metrics = p->metrics,
+        .options = o,
+        .bootstrap = p->bootstrap,
+        .supervisor = p->supervisor,
+    };
+    return gb_app_monitor_new(&cfg, &p->monitor);
+}
+
 static void close_process(struct process *p)
 {
+    gb_app_monitor_free(p->monitor);
     gb_supervisor_free(p->supervisor);
     for (size_t i = 0; i < SIGNALS; i++)
         if (p->signals[i] != NULL) gb_signal_free(p->signals[i]);
@@ -143,6 +159,7 @@ static struct gb_err start(struct process *p, struct gb_options *o)
     if (!gb_failed(err)) err = make_supervisor(p, o);
     if (!gb_failed(err)) err = gb_supervisor_load(p->supervisor);
     if (!gb_failed(err)) err = open_process(p);
+    if (!gb_failed(err)) err = make_monitor(p, o);
     return err;
 }
 

@@ -42,6 +42,7 @@ struct gb_built_lease {
     struct gb_runtime *runtime;
     struct gb_session_manager *manager;
     char partition[GB_BLUEPRINT_PARTITION_MAX]; /* which its lease fences */
+    bool connect_after;                         /* connect_after_lease */
     struct gb_op close;
 };
 struct gb_built_session {

@@ -69,6 +69,7 @@ static bool must_start(const struct gb_supervisor *s)
 void gb_supervisor_reject(struct gb_supervisor *s, const struct gb_err *why)
 {
     if (s->activated) count_reload(s, false);
+    s->apply_error = *why;
     GB_LOG(GB_LOG_ERROR,
            s->current != NULL    ? "configuration rejected; the running one serves on"
            : must_start(s)       ? "start failed"
@@ -120,6 +121,7 @@ static void on_started(void *arg)
         GB_LOG(GB_LOG_WARN, "the configuration before runs again",
                gb_lf_int("config_version", running_version(s)));
     }
+    if (!s->recovering) s->apply_error = gb_ok();
     s->recovering = false;
     s->activated = true;
     gb_supervisor_pace(s);
@@ -182,6 +184,7 @@ static void on_terminal(void *arg, struct gb_err cause)
         undo(s, cause);
         return;
     }
+    s->terminal = true;
     GB_LOG(GB_LOG_ERROR, "terminal: the process stops and must be restarted", gb_lf_err(&cause));
     s->exit_code = 1;
     gb_supervisor_end_by_itself(s);

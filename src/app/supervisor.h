@@ -2,6 +2,7 @@
 #define GB_APP_SUPERVISOR_H
 
 #include "app/options.h"
+#include "app/runtime.h"
 #include "base/metrics.h"
 #include "blueprint/bootstrap.h"
 #include "io/loop.h"
@@ -34,6 +35,20 @@ void gb_supervisor_start(struct gb_supervisor *s);
 void gb_supervisor_recheck(struct gb_supervisor *s);
 /* Drains and closes everything, then `ended`; a second call does nothing. */
 void gb_supervisor_stop(struct gb_supervisor *s, int exit_code);
+/* What it does right now; texts and pointers are valid until it goes on. */
+struct gb_supervisor_view {
+    const char *instance_id;
+    const struct gb_runtime *runtime;     /* NULL: none */
+    const struct gb_blueprint *blueprint; /* of the runtime; NULL: none */
+    bool terminal, ending, activated;
+    bool swapping;             /* one document is on its way in */
+    int64_t attempted_version; /* 0: unknown */
+    const char *read_error;    /* the source can't be read; NULL: it can */
+    const char *apply_error;   /* of the last document; NULL: none */
+};
+void gb_supervisor_look(const struct gb_supervisor *s, struct gb_supervisor_view *out);
+/* The document that runs first; NULL: none is known. */
+const struct gb_blueprint *gb_supervisor_first(const struct gb_supervisor *s);
 int64_t gb_supervisor_shutdown_ns(const struct gb_supervisor *s); /* of the running document */
 void gb_supervisor_free(struct gb_supervisor *s);                 /* after `ended`; NULL ok */
 

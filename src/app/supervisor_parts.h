@@ -42,7 +42,10 @@ struct gb_supervisor {
     uint64_t swap_started_ns;
     int64_t attempted_version;
     struct gb_timer retry;
-    unsigned read_errors; /* in a row */
+    unsigned read_errors;      /* in a row */
+    struct gb_err read_error;  /* the last one of them */
+    struct gb_err apply_error; /* of the last document; GB_OK: none */
+    bool terminal;
     struct gb_log_limit error_limit;
 };
 

@@ -76,6 +76,7 @@ static void read_failed(struct gb_supervisor *s, const struct gb_err *err)
 {
     uint64_t suppressed = 0;
     s->read_errors++;
+    s->read_error = *err;
     if (!gb_log_allow(&s->error_limit, gb_supervisor_now(s), error_interval_ns, &suppressed))
         return;
     bool loud = s->read_errors >= READ_ERRORS_LOUD;

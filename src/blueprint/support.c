@@ -28,8 +28,12 @@ static void check_bridge(struct gb_check *c)
         refuse(c, "bridge.cluster.rollout", "a bridge.cluster.rollout other than refuse",
                "use refuse, and replace the whole cohort");
     }
-    if (c->b->http.node != NULL) refuse(c, "http", "http", "remove it");
-    check_exporter(c, "telemetry.metrics.exporter", &c->b->telemetry.metrics.exporter);
+    if (c->b->http.tls_cert_file != NULL)
+        refuse(c, "http.tls_cert_file", "http.tls_cert_file", "end TLS in front of the listener");
+    if (c->b->http.cors_origins.count > 0)
+        refuse(c, "http.cors_origins", "http.cors_origins", "remove it");
+    if (c->b->telemetry.metrics.exporter.value != GB_BP_EXPORT_PROMETHEUS)
+        check_exporter(c, "telemetry.metrics.exporter", &c->b->telemetry.metrics.exporter);
     check_exporter(c, "telemetry.tracing.exporter", &c->b->telemetry.tracing.exporter);
 }
 

@@ -337,7 +337,9 @@ class Bridge:
 
     def start(self, wait="mqtt subscriptions converged", seconds=30):
         seen = self.count(wait) if wait else 0
-        self.process = Process("gobridge", [*self.wrapper, str(BRIDGE), "-config", str(self.config), *self.args],
+        self.process = Process("gobridge", [*self.wrapper, str(BRIDGE), "-config", str(self.config),
+                                            *(() if "-monitor-addr" in self.args else ("-monitor-addr", "127.0.0.1:0")),
+                                            *self.args],
                                self.log, self.env)
         if wait:
             wait_until(lambda: self.count(wait) > seen or not self.alive(), seconds, f"the bridge logs {wait!r}")
