@@ -32,11 +32,15 @@ static struct gb_err split(const char *address, char host[HOST_MAX], const char 
 
 static unsigned bound_port(int fd)
 {
-    struct sockaddr_storage a = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6; /* its port stands where that of v4 does */
+    } a;
     socklen_t size = sizeof a;
-    if (getsockname(fd, (struct sockaddr *)&a, &size) != 0) return 0;
-    return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-                                         : ((struct sockaddr_in *)&a)->sin_port);
+    memset(&a, 0, sizeof a);
+    if (getsockname(fd, &a.any, &size) != 0) return 0;
+    return ntohs(a.v4.sin_port);
 }
 
 /* -1: errno says why. */
@@ -74,7 +78,7 @@ static struct gb_err open_any(const struct addrinfo *list, const char *address, 
 
 struct gb_err gb_http_listen(const char *address, int *fd, unsigned *port)
 {
-    char host[HOST_MAX];
+    char host[HOST_MAX] = {0};
     const char *service = NULL;
     struct addrinfo *list = NULL;
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,

@@ -230,8 +230,10 @@ static void take_body(const struct gb_http_server *s, struct request *q, const c
     if (!q->too_large) gb_str_append(&q->body, gb_bytes(data, size));
 }
 
-/* Called once with the headers, then for each piece of the body, then for the end of it. */
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
+/* Called once with the headers, then for each piece of the body, then for the end of it. The
+ * parameters are libmicrohttpd's. */
+static enum MHD_Result on_request(/* NOLINT(readability-function-size) */
+                                  void *arg, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_size, void **context)
 {
