@@ -83,7 +83,7 @@ static struct gb_err add_text(struct gb_keys *k, const char *text)
     gb_json_init(&r, gb_bytes_c(text));
     (void)gb_json_next(&r); /* the brace */
     struct gb_err err = read_set(k, &r, &value);
-    if (value.data != NULL) gb_wipe(value.data, value.size);
+    gb_wipe(value.data, value.size);
     gb_str_deinit(&value);
     return err;
 }

@@ -87,7 +87,10 @@ struct gb_err gb_app_monitor_new(const struct gb_app_monitor_cfg *cfg, struct gb
 {
     struct gb_app_monitor *m = calloc(1, sizeof *m);
     if (m == NULL) return gb_err_no_memory("monitor API");
-    const struct gb_blueprint *b = gb_supervisor_first(cfg->supervisor);
+    struct gb_supervisor_view first;
+    gb_supervisor_look(cfg->supervisor, &first);
+    gb_log_set_instance(first.instance_id);
+    const struct gb_blueprint *b = first.blueprint;
     const struct gb_app_monitor_at at = gb_app_monitor_at(cfg->options, cfg->bootstrap, b);
     m->cfg = *cfg;
     m->api.reactor = gb_loop_reactor(cfg->loop);

@@ -20,7 +20,8 @@ struct process {
     struct gb_supervisor *supervisor;
     struct gb_app_monitor *monitor;
     struct gb_signal *signals[SIGNALS];
-    struct gb_timer budget; /* T0 + shutdown_timeout */
+    struct gb_timer budget;    /* T0 + shutdown_timeout */
+    char nonce[GB_NONCE_SIZE]; /* the supervisor borrows it */
     bool stopping;
     int exit_code;
 };
@@ -104,18 +105,17 @@ static struct gb_err open_process(struct process *p)
 
 static struct gb_err make_supervisor(struct process *p, const struct gb_options *o)
 {
-    char nonce[GB_NONCE_SIZE];
     const struct gb_supervisor_cfg cfg = {
         .loop = p->loop,
         .metrics = p->metrics,
         .options = o,
         .bootstrap = p->bootstrap,
-        .nonce = nonce,
+        .nonce = p->nonce,
         .ended = ended,
         .ending = ending,
         .arg = p,
     };
-    struct gb_err err = gb_nonce(nonce);
+    struct gb_err err = gb_nonce(p->nonce);
     return gb_failed(err) ? err : gb_supervisor_new(&cfg, &p->supervisor);
 }
 

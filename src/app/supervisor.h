@@ -39,7 +39,7 @@ void gb_supervisor_stop(struct gb_supervisor *s, int exit_code);
 struct gb_supervisor_view {
     const char *instance_id;
     const struct gb_runtime *runtime;     /* NULL: none */
-    const struct gb_blueprint *blueprint; /* of the runtime; NULL: none */
+    const struct gb_blueprint *blueprint; /* of it, or of the first one to come; NULL: none */
     bool terminal, ending, activated;
     bool swapping;             /* one document is on its way in */
     int64_t attempted_version; /* 0: unknown */
@@ -47,8 +47,6 @@ struct gb_supervisor_view {
     const char *apply_error;   /* of the last document; NULL: none */
 };
 void gb_supervisor_look(const struct gb_supervisor *s, struct gb_supervisor_view *out);
-/* The document that runs first; NULL: none is known. */
-const struct gb_blueprint *gb_supervisor_first(const struct gb_supervisor *s);
 int64_t gb_supervisor_shutdown_ns(const struct gb_supervisor *s); /* of the running document */
 void gb_supervisor_free(struct gb_supervisor *s);                 /* after `ended`; NULL ok */
 

@@ -2,11 +2,11 @@
 
 /* What the monitor API shows of it (spec 07 §3, 08 §6). */
 
-/* The one whose runtime exists: that which starts, else that which runs or stops. */
+/* That which starts, else that which runs or stops. */
 static const struct gb_generation *shown(const struct gb_supervisor *s)
 {
-    if (s->next != NULL && s->next->runtime != NULL) return s->next;
-    return s->current;
+    bool starts = s->next != NULL && s->next->runtime != NULL;
+    return starts || s->current == NULL ? s->next : s->current;
 }
 
 void gb_supervisor_look(const struct gb_supervisor *s, struct gb_supervisor_view *out)
@@ -26,9 +26,4 @@ void gb_supervisor_look(const struct gb_supervisor *s, struct gb_supervisor_view
     if (g->instance_id != NULL) out->instance_id = g->instance_id;
     out->runtime = g->runtime;
     out->blueprint = g->blueprint;
-}
-
-const struct gb_blueprint *gb_supervisor_first(const struct gb_supervisor *s)
-{
-    return s->next == NULL ? NULL : s->next->blueprint;
 }

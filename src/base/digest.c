@@ -184,5 +184,5 @@ uint32_t gb_crc32(struct gb_bytes input)
 
 void gb_wipe(void *data, size_t size)
 {
-    explicit_bzero(data, size);
+    if (size > 0) explicit_bzero(data, size); /* an empty buffer may be NULL */
 }

@@ -121,9 +121,10 @@ def test_missing_document(folder):
     result = call("-config", missing, "-start-empty=false")
     assert result.returncode == 1
     assert str(missing) in result.stderr
-    idle = rig.Process("gobridge", [str(rig.BRIDGE), "-config", str(missing)], folder / "idle.log")
+    idle = rig.Process("gobridge", [str(rig.BRIDGE), "-config", str(missing), "-monitor-addr", "127.0.0.1:0"],
+                       folder / "idle.log")
     rig.wait_until(lambda: "no configuration document" in idle.text(), 10, "the idle process warns")
-    assert listening_ports(idle.child.pid) == 0
+    assert listening_ports(idle.child.pid) == 1, "the probes are served"
     assert idle.terminate() == 0
 
 
