@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+import cluster
 import rig
 
 KEY = "monitor-key-of-16-bytes"
@@ -208,3 +209,59 @@ def test_a_read_error_degrades_and_keeps_serving(empty):
     watch = ask(port, "deephealth", headers={"X-API-Key": KEY}).json
     assert watch["running"] and watch["config_watch"]["last_apply_error"]
     assert ask(port, "health").status == 200
+
+
+def test_probes_during_the_shutdown(folder, parts, fake, broker, publisher):
+    """Check 28: live and not ready while a send settles."""
+    bridge = make(folder, parts, fake, broker, {"routes.0.delivery_mode": "direct_hold", "routes.0.session": None})
+    bridge.seed()
+    bridge.start()
+    port = port_of(bridge)
+    rig.wait_until(lambda: ask(port, "ready").status == 200, 10, "ready at level full")
+    fake.block()
+    publisher.publish("telemetry/a", b"slow", message_id="slow")
+    fake.wait_for(lambda s: s.waiting() == 1, 10, "the send is under way")
+    bridge.process.child.send_signal(signal.SIGTERM)
+    bridge.wait_log("shutdown signal received")
+    assert (ask(port, "live").status, ask(port, "ready").status) == (200, 503)
+    assert ask(port, "health").json == {"status": "not_running"}
+    fake.unblock()
+    assert bridge.wait_exit(10) == 0
+
+
+def test_standby_and_takeover(folder, parts, fake, broker, dynoxide):
+    """Check 13, over the monitor API alone."""
+    doc = cluster.document(folder, broker.port, fake.queue_url(), fake.endpoint)
+    pair = cluster.Cluster(folder, doc, dynoxide)
+    parts.append(pair)
+    key = {"X-API-Key": ADMIN}
+    for name in ("a", "b"):
+        pair[name].env["GOBRIDGE_ADMIN_API_KEY"] = ADMIN
+    pair.prepare()
+    pair.start("a")
+    pair.wait_active("a")
+    pair.start("b")
+    ports = {name: port_of(pair[name]) for name in ("a", "b")}
+    rig.wait_until(lambda: ask(ports["a"], "ready").status == 200, 20, "the owner is full")
+    rig.wait_until(lambda: ask(ports["b"], "ready?level=subscribed").status == 200, 20, "the standby is subscribed")
+    bare = ask(ports["b"], "ready")
+    assert (bare.status, bare.json) == (503, {"error": "not ready"})
+    assert ask(ports["b"], "ready?level=full").json == {"status": "not_ready", "role": "standby", "level": "subscribed",
+                                                        "requested": "full"}
+    own, standby = (ask(ports[n], "deephealth", headers=key) for n in ("a", "b"))
+    assert (own.status, own.json["role"], own.json["service_level"]) == (200, "active", "full")
+    assert (standby.status, standby.json["role"], standby.json["service_level"]) == (503, "standby", "none")
+    before = own.json["sessions"][0]
+    assert before["has_lease"] and before["lease_owner"].startswith("a#") and before["lease"]["renew_interval_ms"] == 1000
+    rig.wait_until(lambda: ask(ports["a"], "deephealth", headers=key).json["sessions"][0]["lease"]["state"] == "active",
+                   20, "the manager has seen it")
+    rig.wait_until(lambda: ask(ports["b"], "deephealth", headers=key).json["sessions"][0].get("lease_owner")
+                   == before["lease_owner"], 10, "the standby names the owner")
+    pair["a"].process.child.kill()
+    rig.wait_until(lambda: ask(ports["b"], "ready").status == 200, 40, "the standby takes over")
+    after = ask(ports["b"], "deephealth", headers=key).json
+    assert (after["role"], after["service_level"], after["level"]) == ("active", "full", "full")
+    session = after["sessions"][0]
+    assert session["lease_owner"].startswith("b#") and session["fencing_version"] > before["fencing_version"]
+    assert pair["b"].metrics()["LeaseTransfers"] == 1
+    assert pair["b"].terminate() == 0
