@@ -167,8 +167,10 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection,
                                    struct gb_http_server_answer *a)
 {
     size_t size = a->body.size;
+    if (a->body.failed) a->status = 500;
     char *body = gb_str_take(&a->body);
     if (body == NULL) size = 0;
+    gb_str_deinit(&a->body); /* what failed is still there */
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, body, MHD_RESPMEM_MUST_FREE);
     enum MHD_Result rc = MHD_NO;

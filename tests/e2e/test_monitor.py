@@ -76,6 +76,9 @@ def test_idle_is_live_and_not_ready(idle):
     assert (ask(port, "health").status, ask(port, "health").json) == (503, {"status": "unavailable"})
     assert ask(port, "ready?level=live").json == {"status": "ready", "role": "standalone", "level": "live",
                                                   "requested": "live"}
+    for path in ("ready", "health", "ready?level=full"):
+        refused = ask(port, path)
+        assert (refused.status, refused.headers["Cache-Control"]) == (503, "no-cache, max-age=0")
     assert ask(port, "deephealth").status == 404, "without any key only the probes are served"
     assert idle.terminate() == 0
 
