@@ -22,6 +22,16 @@ static void number(struct gb_json_writer *w, const char *key, int64_t value)
     gb_json_w_i64(w, value);
 }
 
+static void print_policy(struct gb_json_writer *w, const struct gb_monitor_route *r)
+{
+    number(w, "max_in_flight", r->max_in_flight);
+    number(w, "max_replay", r->max_replay);
+    text(w, "ack_after", r->ack_after);
+    text(w, "on_expired", r->on_expired);
+    text(w, "on_perm_failure", r->on_perm_failure);
+    text(w, "on_filtered", r->on_filtered);
+}
+
 static void print_route_list(struct gb_json_writer *w, const struct gb_monitor_snapshot *s,
                              bool policy)
 {
@@ -33,7 +43,7 @@ static void print_route_list(struct gb_json_writer *w, const struct gb_monitor_s
         text(w, "id", r->id);
         text(w, "delivery_mode", r->delivery_mode);
         text(w, "dispatch_mode", r->dispatch_mode);
-        if (policy) number(w, "max_in_flight", r->max_in_flight);
+        if (policy) print_policy(w, r);
         gb_json_w_object_end(w);
     }
     gb_json_w_array_end(w);

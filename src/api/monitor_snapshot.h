@@ -26,7 +26,8 @@ struct gb_monitor_session {
 };
 struct gb_monitor_route {
     const char *id, *delivery_mode, *dispatch_mode;
-    int64_t max_in_flight;
+    int64_t max_in_flight, max_replay;
+    const char *ack_after, *on_expired, *on_perm_failure, *on_filtered;
     uint32_t in_flight;
     bool ready; /* started, and takes deliveries */
     bool dead;  /* latched */

@@ -55,6 +55,11 @@ static size_t look_at_sessions(const struct gb_runtime *r, struct gb_monitor_ses
     return count;
 }
 
+static const char *action_name(const struct gb_opt_word *action)
+{
+    return action->value == GB_ACTION_DROP ? "drop" : "dlq";
+}
+
 static size_t look_at_routes(const struct gb_runtime *r, struct gb_monitor_route *out)
 {
     size_t count = 0;
@@ -70,6 +75,11 @@ static size_t look_at_routes(const struct gb_runtime *r, struct gb_monitor_route
             .delivery_mode = outbox ? "shared_outbox" : "direct_hold",
             .dispatch_mode = fan_out ? "fan_out" : "single",
             .max_in_flight = b->bp->policy.max_in_flight.value,
+            .max_replay = b->bp->policy.max_replay_attempts.value,
+            .ack_after = outbox ? "outbox_persist" : "target_accept", /* no other is accepted */
+            .on_expired = action_name(&b->bp->policy.on_expired),
+            .on_perm_failure = action_name(&b->bp->policy.on_permanent_failure),
+            .on_filtered = action_name(&b->bp->policy.on_filtered),
             .in_flight = state.in_flight,
             .ready = state.started && !state.stopping && !state.wedged,
             .dead = state.wedged,

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -163,6 +164,10 @@ def test_levels_follow_the_broker(folder, parts, fake, broker):
     assert session["connected"] and session["ready"] and not session["has_lease"]
     assert session["subscriptions_active"] == session["subscriptions_wanted"] > 0
     assert deep.json["routes"][0]["ready"] is True
+    assert ask(port, "routes", headers=key).json["routes"] == [{
+        "id": deep.json["routes"][0]["id"], "delivery_mode": "shared_outbox",
+        "dispatch_mode": "single", "max_in_flight": 200, "max_replay": 5, "ack_after": "outbox_persist",
+        "on_expired": "dlq", "on_perm_failure": "dlq", "on_filtered": "drop"}]
     text = ask(port, "metrics", headers=key)
     assert text.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert "# TYPE MessagesReceived counter" in text.body
@@ -200,6 +205,21 @@ def test_two_bridges_and_one_address(empty, folder, parts):
     assert result.returncode == 1
     assert f"-monitor-addr: can't listen on 127.0.0.1:{port}" in result.stderr
     assert "another process listens there" in result.stderr
+
+
+def test_the_default_address_is_no_condition(folder, parts):
+    """Two bridges on one host: the second one runs, and says what it lacks."""
+    with socket.socket(socket.AF_INET6) as taken:
+        try:
+            taken.bind(("::", 8081))
+            taken.listen()
+        except OSError:
+            pass  # somebody else has it: as good
+        idle = rig.Process("gobridge", [str(rig.BRIDGE), "-config", str(folder / "none")], folder / "idle.log")
+        parts.append(idle)
+        rig.wait_until(lambda: "no monitor API: its default address is taken" in idle.text(), 10, "the warning")
+        assert "can't listen on :8081" in idle.text()
+        assert idle.terminate() == 0
 
 
 def test_a_read_error_degrades_and_keeps_serving(empty):
