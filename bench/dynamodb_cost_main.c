@@ -4,6 +4,7 @@
  *
  *   .venv/bin/python tests/e2e/emulators.py --emulator dynoxide \
  *       build/bin/dynamodb_cost [--messages N] [--direct 0|1] [--payload BYTES] [--text 0|1]
+ *       build/bin/dynamodb_cost --backlog N     claims of 10 beside N records: units and time
  *
  * `--direct 1`: the process holds the partition (docs/decisions/0623). Prints Markdown. */
 #include <inttypes.h>
@@ -316,9 +317,67 @@ static void close_all(struct run *r)
     wait_for(r);
 }
 
+/* --- what a claim costs beside a backlog --- */
+
+enum { CLAIMS = 20, WARM = 30, CLAIM_SIZE = 10 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct cost {
+    double reads, writes, ms;
+};
+
+static struct cost claim_cost(struct run *r)
+{
+    struct gb_dynamodb_usage before = gb_dynamodb_usage_sum(r->client, NULL, GB_DYNAMODB_ACTIONS);
+    uint64_t start_ns = gb_bench_now_ns();
+    if (claim(r, CLAIM_SIZE) != CLAIM_SIZE) gb_bench_die("short claim");
+    double ms = (double)(gb_bench_now_ns() - start_ns) / 1e6;
+    struct gb_dynamodb_usage after = gb_dynamodb_usage_sum(r->client, NULL, GB_DYNAMODB_ACTIONS);
+    complete(r);
+    return (struct cost){(double)(after.read_units - before.read_units) / 1000,
+                         (double)(after.write_units - before.write_units) / 1000, ms};
+}
+
+/* `backlog` records wait in the indexes; the claims are those of a process that comes new. The
+ * first ones sweep the partition (docs/decisions/0623), a part each; the others are like each
+ * other. */
+static void claim_beside(struct run *r, uint64_t backlog)
+{
+    double ms[CLAIMS];
+    struct cost sweep = {0};
+    struct cost sum = {0};
+    while (r->rows < backlog) {
+        persist(r);
+        if (r->rows % 10000 == 0) (void)fprintf(stderr, "%" PRIu64 " stored\n", r->rows);
+    }
+    r->direct = r->held = true;
+    for (size_t i = 0; i < WARM; i++) {
+        struct cost c = claim_cost(r);
+        sweep.reads += c.reads;
+        if (c.ms > sweep.ms) sweep.ms = c.ms;
+    }
+    for (size_t i = 0; i < CLAIMS; i++) {
+        struct cost c = claim_cost(r);
+        sum.reads += c.reads;
+        sum.writes += c.writes;
+        ms[i] = c.ms;
+    }
+    qsort(ms, CLAIMS, sizeof ms[0], by_value);
+    (void)printf("| %" PRIu64 " | %.1f | %.1f | %.1f | %.1f | %.0f | %.0f |\n", backlog,
+                 sum.reads / CLAIMS, sum.writes / CLAIMS, ms[CLAIMS / 2], ms[CLAIMS - 1],
+                 sweep.reads, sweep.ms);
+}
+
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"--messages", "--direct", "--payload", "--text"};
+    static const char *const names[] = {"--messages", "--direct", "--payload", "--text",
+                                        "--backlog"};
     static struct run r;
     gb_bench_check_options(argc, argv, names, sizeof names / sizeof names[0]);
     uint64_t messages = gb_bench_option_u64(argc, argv, "--messages", 10000);
@@ -330,8 +389,15 @@ int main(int argc, char **argv)
     if (r.payload_size > PAYLOAD_MAX) gb_bench_die("--payload is 0 to %d", PAYLOAD_MAX);
     for (size_t i = 0; i < r.payload_size; i++)
         r.payload[i] = text ? (uint8_t)(i % 20 == 0 ? '"' : 'a') : (uint8_t)(i * 167 + 128);
+    uint64_t backlog = gb_bench_option_u64(argc, argv, "--backlog", 0);
+    if (backlog > 0) r.direct = false;
     open_all(&r);
     create_table(&r);
+    if (backlog > 0) {
+        claim_beside(&r, backlog);
+        close_all(&r);
+        return 0;
+    }
     (void)claim(&r, BATCH); /* the process begins: mark, sweep, an empty partition */
     while (r.rows < messages) run_batch(&r);
     show(&r);
