@@ -282,6 +282,7 @@ static void observed(struct gb_dynamodb_task *t)
         acquire_end(a, t->call.op.result);
     } else if (a->verdict.then_seize) { /* what was written is part of the condition now */
         struct gb_lease_row *r = &a->row.row;
+        r->owner = gb_bytes_c(a->q->seen.owner); /* that of the row went with its answer */
         r->evidence_parts = 3;
         r->evidence = (struct gb_lease_evidence){gb_bytes_c(a->verdict.fingerprint),
                                                  a->verdict.elapsed_ns, a->verdict.generation};
