@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 packages_build=(gcc libc6-dev make cmake ninja-build pkg-config libuv1-dev libssl-dev
     libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev libyaml-dev libpcre2-dev)
 packages_demo=(mosquitto mosquitto-clients python3 python3-venv ca-certificates curl openssl)
-packages_check=(clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 libcmocka-dev
+packages_check=(clang-14 spin libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 libcmocka-dev
     binutils git iproute2)
 
 purpose=${1:-build}
