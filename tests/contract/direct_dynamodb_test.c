@@ -13,6 +13,7 @@
  * is a store that nobody asks any more. */
 
 enum { KB = 1024, BIG = 60 * KB, MANY = 40, ATTEMPT_NS = 500 * 1000 * 1000 };
+enum { LONG = 12, CLAIM_NS = 1200 * 1000 * 1000 };
 #define S1 "SESSION#s1"
 #define MINUTE_MS INT64_C(60000)
 
@@ -211,6 +212,38 @@ static void a_big_record_goes_the_ordinary_way(void **state)
     assert_int_equal(outbox_store(first, &spec), GB_OK);
     assert_false(is_direct("A"));
     outbox_claim_is(first, S1, "o", 1, 10, "A");
+}
+
+/* Three rows fill a page, and each page of the sweep takes 400 ms of the claim's 1.2 s. */
+static void a_long_sweep_is_done_by_several_claims(void **state)
+{
+    static char payload[BIG + 1];
+    char ids[LONG + 1][2] = {0};
+    (void)state;
+    memset(payload, '\x01', BIG);
+    for (size_t i = 0; i < LONG; i++) {
+        ids[i][0] = (char)('a' + i);
+        struct outbox_spec spec = spec_of(ids[i], NULL);
+        spec.payload = payload;
+        assert_int_equal(outbox_store(first, &spec), GB_OK);
+        pass(1);
+    }
+    dynamodb_rig_rule(f.rig, "\"effect\": \"pass\", \"action\": \"Query\", \"times\": 0, "
+                             "\"contains\": \"attribute_exists(rid)\", \"delay_ms\": 400");
+    struct gb_outbox_batch *batch = outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS);
+    outbox_batch_is(batch, "a b c d e f g h i j k l");
+    gb_outbox_batch_free(batch);
+    store(first, "A");
+    assert_false(is_direct("A")); /* a former owner's row may be behind the first page */
+    for (int i = 0; i < 2; i++) {
+        gb_outbox_batch_free(outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS));
+        store(first, i == 0 ? "B" : "C");
+        assert_false(is_direct(i == 0 ? "B" : "C"));
+    }
+    for (int i = 0; i < 3; i++)
+        gb_outbox_batch_free(outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS));
+    store(first, "D");
+    assert_true(is_direct("D"));
 }
 
 static void released_records_come_again(void **state)
@@ -765,6 +798,7 @@ int main(void)
         CHECK(a_kilobyte_costs_four_write_units),
         CHECK(only_a_swept_and_empty_partition_goes_this_way),
         CHECK(a_big_record_goes_the_ordinary_way),
+        CHECK(a_long_sweep_is_done_by_several_claims),
         CHECK(released_records_come_again),
         CHECK(counts_include_what_no_index_shows),
         CHECK(expiry_reaches_what_is_queued),

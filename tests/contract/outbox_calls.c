@@ -75,22 +75,38 @@ enum gb_code outbox_store(struct outbox_backend *b, const struct outbox_spec *sp
     return outbox_persist(b, &record, 1, NULL);
 }
 
+static struct gb_outbox_batch *claim_until(struct outbox_backend *b, struct gb_outbox_claim *q,
+                                           enum gb_code *code)
+{
+    store_driver_expect(&b->driver);
+    b->store->ops->claim(b->store, q, store_driver_done, &b->driver);
+    store_driver_run(&b->driver);
+    if (code != NULL) {
+        *code = q->op.result.code;
+    } else {
+        assert_int_equal(q->op.result.code, GB_OK);
+    }
+    assert_true(q->batch == NULL || (q->op.result.code == GB_OK && q->batch->count > 0));
+    return q->batch;
+}
+
 struct gb_outbox_batch *outbox_claim(struct outbox_backend *b, const char *partition,
                                      const char *owner, uint64_t version, uint32_t limit,
                                      enum gb_code *code)
 {
     struct gb_outbox_claim q = {
         .partition = gb_bytes_c(partition), .token = {gb_bytes_c(owner), version}, .limit = limit};
-    store_driver_expect(&b->driver);
-    b->store->ops->claim(b->store, &q, store_driver_done, &b->driver);
-    store_driver_run(&b->driver);
-    if (code != NULL) {
-        *code = q.op.result.code;
-    } else {
-        assert_int_equal(q.op.result.code, GB_OK);
-    }
-    assert_true(q.batch == NULL || (q.op.result.code == GB_OK && q.batch->count > 0));
-    return q.batch;
+    return claim_until(b, &q, code);
+}
+
+struct gb_outbox_batch *outbox_claim_within(struct outbox_backend *b, const char *partition,
+                                            const char *owner, uint64_t version, uint32_t limit,
+                                            uint64_t timeout_ns)
+{
+    struct gb_outbox_claim q = {
+        .partition = gb_bytes_c(partition), .token = {gb_bytes_c(owner), version}, .limit = limit};
+    q.op.deadline_ns = gb_reactor_now_ns(b->driver.reactor) + timeout_ns;
+    return claim_until(b, &q, NULL);
 }
 
 void outbox_batch_is(const struct gb_outbox_batch *batch, const char *want)

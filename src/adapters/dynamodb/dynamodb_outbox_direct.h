@@ -115,6 +115,7 @@ struct gb_dbox_sweep {
     /* private */
     struct gb_dbox_partition *partition; /* NULL: not begun */
     unsigned pages;
+    uint64_t until_ns;
     struct gb_str scratch;
 };
 bool gb_dbox_sweep_due(const struct gb_dbox *s, const struct gb_dbox_partition *p);

@@ -5,7 +5,8 @@
  * brings them into the indexes, where the usual rules apply to them. On the way it tells whether
  * records with ordering keys are in the indexes. */
 
-enum { PAGES_MAX = 16 }; /* for one call; the next goes on */
+/* For one call, so that most of its time is the claim's; the next call goes on. */
+enum { PAGES_MAX = 16, SHARE_OF_TIME = 4 };
 #define EVERY_MS INT64_C(900000)
 #define LATER_MS INT64_C(30000) /* without a stale_claim */
 
@@ -38,12 +39,17 @@ static void through(struct gb_dbox_task *t)
     p->keyed_wish = false;
 }
 
+static bool has_more_time(const struct gb_dbox_task *t, const struct gb_dbox_sweep *w)
+{
+    return w->pages < PAGES_MAX && gb_reactor_now_ns(t->s->cfg.reactor) < w->until_ns;
+}
+
 /* Another owner may have come meanwhile: then this sweep counts for nothing. */
 static void on_mended(struct gb_dbox_task *t, void *arg)
 {
     struct gb_dbox_sweep *w = arg;
     bool mine = t->partition->sweeper == w;
-    if (mine && t->partition->sweep_cursor.size > 0 && w->pages < PAGES_MAX) {
+    if (mine && t->partition->sweep_cursor.size > 0 && has_more_time(t, w)) {
         query(t, w);
         return;
     }
@@ -126,6 +132,8 @@ void gb_dbox_sweep_run(struct gb_dbox_task *t, struct gb_dbox_sweep *w)
         w->done(t);
         return;
     }
+    uint64_t now_ns = gb_reactor_now_ns(t->s->cfg.reactor);
+    w->until_ns = now_ns + (t->deadline_ns > now_ns ? t->deadline_ns - now_ns : 0) / SHARE_OF_TIME;
     p->sweeper = w;
     w->partition = p;
     if (p->sweep_began_ms == 0) {
