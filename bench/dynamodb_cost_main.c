@@ -34,6 +34,7 @@ struct run {
     struct gb_outbox *store;
     const char *endpoint;
     bool direct, held;
+    bool patient; /* a first claim reads the whole partition for its mark */
     size_t waiting;
     size_t payload_size;
     uint8_t payload[PAYLOAD_MAX];
@@ -211,10 +212,13 @@ static void persist(struct run *r)
     for (size_t i = 0; i < BATCH; i++) gb_envelope_unref(r->records[i].envelope);
 }
 
+#define PATIENCE_NS (UINT64_C(600) * 1000 * 1000 * 1000)
+
 static size_t claim(struct run *r, uint32_t limit)
 {
     r->claim = (struct gb_outbox_claim){
         .partition = gb_bytes_c(PARTITION), .token = token, .limit = limit};
+    if (r->patient) r->claim.op.deadline_ns = gb_bench_now_ns() + PATIENCE_NS;
     r->waiting = 1;
     r->store->ops->claim(r->store, &r->claim, done, r);
     wait_for(r);
@@ -356,7 +360,9 @@ static void claim_beside(struct run *r, uint64_t backlog)
         persist(r);
         if (r->rows % 10000 == 0) (void)fprintf(stderr, "%" PRIu64 " stored\n", r->rows);
     }
-    r->direct = r->held = true;
+    r->direct = r->held = r->patient = true;
+    (void)claim_cost(r);
+    r->patient = false;
     for (size_t i = 0; i < WARM; i++) {
         struct cost c = claim_cost(r);
         sweep.reads += c.reads;

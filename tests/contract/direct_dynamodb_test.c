@@ -214,36 +214,68 @@ static void a_big_record_goes_the_ordinary_way(void **state)
     outbox_claim_is(first, S1, "o", 1, 10, "A");
 }
 
-/* Three rows fill a page, and each page of the sweep takes 400 ms of the claim's 1.2 s. */
-static void a_long_sweep_is_done_by_several_claims(void **state)
+/* Three rows fill a page. */
+static void store_long_partition(void)
 {
     static char payload[BIG + 1];
-    char ids[LONG + 1][2] = {0};
-    (void)state;
     memset(payload, '\x01', BIG);
     for (size_t i = 0; i < LONG; i++) {
-        ids[i][0] = (char)('a' + i);
-        struct outbox_spec spec = spec_of(ids[i], NULL);
+        char id[2] = {(char)('a' + i), '\0'};
+        struct outbox_spec spec = spec_of(id, NULL);
         spec.payload = payload;
         assert_int_equal(outbox_store(first, &spec), GB_OK);
         pass(1);
     }
-    dynamodb_rig_rule(f.rig, "\"effect\": \"pass\", \"action\": \"Query\", \"times\": 0, "
-                             "\"contains\": \"attribute_exists(rid)\", \"delay_ms\": 400");
-    struct gb_outbox_batch *batch = outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS);
+}
+
+/* 400 ms of a claim's 1.2 s. */
+static void slow_down(const char *contains)
+{
+    char rule[160];
+    (void)snprintf(rule, sizeof rule,
+                   "\"effect\": \"pass\", \"action\": \"Query\", \"contains\": \"%s\", "
+                   "\"times\": 0, \"delay_ms\": 400",
+                   contains);
+    dynamodb_rig_rule(f.rig, rule);
+}
+
+static struct gb_outbox_batch *claim_in_time(enum gb_code *code)
+{
+    return outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS, code);
+}
+
+static void a_long_sweep_is_done_by_several_claims(void **state)
+{
+    (void)state;
+    store_long_partition();
+    slow_down("attribute_exists(rid)");
+    struct gb_outbox_batch *batch = claim_in_time(NULL);
     outbox_batch_is(batch, "a b c d e f g h i j k l");
     gb_outbox_batch_free(batch);
     store(first, "A");
     assert_false(is_direct("A")); /* a former owner's row may be behind the first page */
     for (int i = 0; i < 2; i++) {
-        gb_outbox_batch_free(outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS));
+        gb_outbox_batch_free(claim_in_time(NULL));
         store(first, i == 0 ? "B" : "C");
         assert_false(is_direct(i == 0 ? "B" : "C"));
     }
-    for (int i = 0; i < 3; i++)
-        gb_outbox_batch_free(outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS));
+    for (int i = 0; i < 3; i++) gb_outbox_batch_free(claim_in_time(NULL));
     store(first, "D");
     assert_true(is_direct("D"));
+}
+
+static void a_mark_is_sought_by_several_claims(void **state)
+{
+    enum gb_code code = GB_OK;
+    (void)state;
+    store_long_partition();
+    slow_down("ProjectionExpression");
+    assert_null(claim_in_time(&code)); /* there is no mark yet */
+    assert_int_equal(code, GB_TIMEOUT);
+    struct gb_outbox_batch *batch = NULL;
+    for (int i = 0; i < 2 && batch == NULL; i++) batch = claim_in_time(&code);
+    outbox_batch_is(batch, "a b c d e f g h i j k l");
+    gb_outbox_batch_free(batch);
 }
 
 static void released_records_come_again(void **state)
@@ -799,6 +831,7 @@ int main(void)
         CHECK(only_a_swept_and_empty_partition_goes_this_way),
         CHECK(a_big_record_goes_the_ordinary_way),
         CHECK(a_long_sweep_is_done_by_several_claims),
+        CHECK(a_mark_is_sought_by_several_claims),
         CHECK(released_records_come_again),
         CHECK(counts_include_what_no_index_shows),
         CHECK(expiry_reaches_what_is_queued),

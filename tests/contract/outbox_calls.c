@@ -101,12 +101,12 @@ struct gb_outbox_batch *outbox_claim(struct outbox_backend *b, const char *parti
 
 struct gb_outbox_batch *outbox_claim_within(struct outbox_backend *b, const char *partition,
                                             const char *owner, uint64_t version, uint32_t limit,
-                                            uint64_t timeout_ns)
+                                            uint64_t timeout_ns, enum gb_code *code)
 {
     struct gb_outbox_claim q = {
         .partition = gb_bytes_c(partition), .token = {gb_bytes_c(owner), version}, .limit = limit};
     q.op.deadline_ns = gb_reactor_now_ns(b->driver.reactor) + timeout_ns;
-    return claim_until(b, &q, NULL);
+    return claim_until(b, &q, code);
 }
 
 void outbox_batch_is(const struct gb_outbox_batch *batch, const char *want)

@@ -46,10 +46,10 @@ enum gb_code outbox_store(struct outbox_backend *b, const struct outbox_spec *sp
 struct gb_outbox_batch *outbox_claim(struct outbox_backend *b, const char *partition,
                                      const char *owner, uint64_t version, uint32_t limit,
                                      enum gb_code *code);
-/* With a time-out of the call's own; it has to succeed. */
+/* With a time-out of the call's own. */
 struct gb_outbox_batch *outbox_claim_within(struct outbox_backend *b, const char *partition,
                                             const char *owner, uint64_t version, uint32_t limit,
-                                            uint64_t timeout_ns);
+                                            uint64_t timeout_ns, enum gb_code *code);
 /* Claims, demands exactly these envelope ids in this order (blank-separated), frees the batch. */
 void outbox_claim_is(struct outbox_backend *b, const char *partition, const char *owner,
                      uint64_t version, uint32_t limit, const char *want);

@@ -19,6 +19,7 @@ int64_t gb_dbox_now_ms(const struct gb_dbox *s)
 static void partition_free(struct gb_dbox_partition *p)
 {
     gb_str_deinit(&p->owner);
+    gb_str_deinit(&p->seed_cursor);
     gb_str_deinit(&p->sweep_cursor);
     free(p->name);
     free(p);

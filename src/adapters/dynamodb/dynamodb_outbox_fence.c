@@ -56,6 +56,8 @@ static void note_mark(struct gb_dbox_task *t, uint64_t mark)
     struct gb_dbox_partition *p = t->partition;
     if (mark > p->mark) p->mark = mark;
     p->seeded = false;
+    p->seed_mark = 0;
+    gb_str_clear(&p->seed_cursor);
 }
 
 static bool read_mark(struct gb_dbox_request *r, struct gb_bytes item, bool *present,
@@ -142,13 +144,14 @@ static void known(struct gb_dbox_task *t, struct gb_dbox_fence *f)
 
 /* --- seed: the fence row is new, or was lost --- */
 
+/* What was read stays right, since a claim writes the mark first; so a call whose time ends in a
+ * long partition leaves the next one less to read. */
+
 static void on_rows(struct gb_dbox_request *r);
 
-static void read_rows(struct gb_dbox_task *t, struct gb_dbox_fence *f, struct gb_bytes last_key)
+static void read_rows(struct gb_dbox_task *t, struct gb_dbox_fence *f)
 {
     struct gb_dynamodb_call *call = &f->request->call;
-    struct gb_str key = {0};
-    gb_str_append(&key, last_key); /* it lies in the answer, not in what is begun now */
     gb_dynamodb_begin(call, GB_DYNAMODB_QUERY, t->s->table);
     gb_dynamodb_text(call, GB_DYNAMODB_KEY_CONDITION, "PK = :pk AND begins_with(SK, :prefix)");
     gb_dynamodb_text(call, GB_DYNAMODB_PROJECTION, "claim_version");
@@ -157,9 +160,7 @@ static void read_rows(struct gb_dbox_task *t, struct gb_dbox_fence *f, struct gb
     gb_dynamodb_w_s_c(&call->w, ":prefix", GB_DBOX_PREFIX);
     gb_dynamodb_object_end(call);
     gb_dynamodb_flag(call, GB_DYNAMODB_CONSISTENT_READ);
-    gb_dynamodb_start_key(call, gb_str_bytes(&key));
-    if (key.failed) call->aws.body.failed = true;
-    gb_str_deinit(&key);
+    gb_dynamodb_start_key(call, gb_str_bytes(&t->partition->seed_cursor));
     gb_dbox_send(t, f->request, on_rows);
 }
 
@@ -167,30 +168,37 @@ static void on_rows(struct gb_dbox_request *r)
 {
     struct gb_dbox_task *t = r->task;
     struct gb_dbox_fence *f = r->step;
+    struct gb_dbox_partition *p = t->partition;
     const struct gb_dynamodb_source from = {t->s->table, "Query"};
     struct gb_dynamodb_items items;
     struct gb_bytes item;
+    uint64_t highest = p->seed_mark;
+    struct gb_err err = gb_ok();
     if (!passed(r)) return;
     gb_dynamodb_items_init(&items, r->call.answer.items);
-    while (gb_dynamodb_items_next(&items, &item)) {
+    while (!gb_failed(err) && gb_dynamodb_items_next(&items, &item)) {
         uint64_t version = 0;
         struct gb_dynamodb_field field = {"claim_version", GB_DYNAMODB_FIELD_U64, false, &version,
                                           false};
         gb_str_clear(&f->scratch);
-        struct gb_err err = gb_dynamodb_item_read(&from, item, &f->scratch, &field, 1);
-        if (gb_failed(err)) {
-            gb_dbox_end(t, err);
-            return;
-        }
-        if (version > f->highest) f->highest = version;
+        err = gb_dynamodb_item_read(&from, item, &f->scratch, &field, 1);
+        if (version > highest) highest = version;
     }
-    if (r->call.answer.last_key.size > 0) {
-        read_rows(t, f, r->call.answer.last_key);
-        return;
+    if (!gb_failed(err)) {
+        p->seed_mark = highest;
+        gb_str_clear(&p->seed_cursor);
+        gb_str_append(&p->seed_cursor, r->call.answer.last_key);
+        err = gb_str_check(&p->seed_cursor, "an outbox claim");
     }
-    note_mark(t, f->highest);
-    t->partition->seeded = true; /* stays right: a claim writes the mark first */
-    known(t, f);
+    if (gb_failed(err)) {
+        gb_dbox_end(t, err);
+    } else if (p->seed_cursor.size > 0) {
+        read_rows(t, f);
+    } else {
+        note_mark(t, highest);
+        p->seeded = true;
+        known(t, f);
+    }
 }
 
 static void on_fence(struct gb_dbox_request *r)
@@ -203,8 +211,7 @@ static void on_fence(struct gb_dbox_request *r)
     if (present) {
         note_mark(t, mark);
     } else if (!t->partition->seeded) {
-        f->highest = 0;
-        read_rows(t, f, gb_bytes(NULL, 0));
+        read_rows(t, f);
         return;
     }
     known(t, f);

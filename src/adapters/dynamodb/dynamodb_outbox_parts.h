@@ -24,8 +24,10 @@ struct gb_dbox_partition {
     unsigned users;      /* tasks that point here */
     /* fence: `mark` is what the table is known to hold, at least */
     uint64_t mark;
-    int64_t raised_ms; /* when `mark` was seen or written; 0 = not known */
-    bool seeded;       /* no mark in the table; `mark` is that of the rows */
+    int64_t raised_ms;  /* when `mark` was seen or written; 0 = not known */
+    bool seeded;        /* no mark in the table; `mark` is that of the rows */
+    uint64_t seed_mark; /* of the rows up to: */
+    struct gb_str seed_cursor;
     uint64_t claims, claims_running;
     /* sequence numbers taken and not given out */
     uint64_t seq_next, seq_end;
@@ -145,7 +147,6 @@ struct gb_dbox_fence {
     const struct gb_token *token; /* NULL: only look */
     void (*accepted)(struct gb_dbox_task *t);
     bool always, check; /* ask the table even when the mark is known; `check` writes no equal one */
-    uint64_t highest;   /* private: of the rows read so far */
     struct gb_str scratch;
 };
 /* Validity, mark, raise; ends the task when the token is refused. */
