@@ -123,7 +123,11 @@ def test_suspended_owner_does_no_harm(new_cluster, publisher, fake, broker):
         assert instance.terminate() == 0
 
 
-def test_owner_cut_off_from_its_leases(new_cluster, publisher, fake, faults):
+CUT_OFF = {"all": {}, "writes": {"action": "UpdateItem", "contains": "LEASE#"}}
+
+
+@pytest.mark.parametrize("what", CUT_OFF)
+def test_owner_cut_off_from_its_leases(new_cluster, publisher, fake, faults, what):
     """E2, 06 check 18: the owner closes its session by its local deadline; only then the standby takes over."""
     ends = {name: faults.open(name) for name in ("a", "b")}
     bridges = new_cluster(endpoints=ends)
@@ -133,7 +137,7 @@ def test_owner_cut_off_from_its_leases(new_cluster, publisher, fake, faults):
         old = bridges.owner()
         steps = bridges[old].count("lease.stepdown")
         time.sleep(0.5)
-        faults.rule("drop", client=old, times=0)
+        faults.rule("drop", client=old, times=0, **CUT_OFF[what])
         after = bridges.wait_owner(other_than=old)
         assert after["version"] == before["version"] + 1
         assert bridges[old].count("lease.stepdown") == steps + 1, "the owner let go before the standby took over"
