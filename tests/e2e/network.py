@@ -77,6 +77,46 @@ class Proxy:
         self.cut()
 
 
+class RefusingBroker(Proxy):
+    """A broker that answers SUBSCRIBE with `refusal` as the last reason code, as one whose rules forbid that filter."""
+
+    NOT_AUTHORIZED = 0x87
+
+    def __init__(self, target):
+        self.refusal = self.NOT_AUTHORIZED
+        self.refused = 0
+        super().__init__(target)
+
+    def serve(self, client, server):
+        threading.Thread(target=self.pump, args=(client, server), daemon=True).start()
+        threading.Thread(target=self.answers, args=(server, client), daemon=True).start()
+
+    def answers(self, server, client):
+        stream = server.makefile("rb")
+        try:
+            while packet := self.packet(stream):
+                if packet[0] >> 4 == 9 and self.refusal:
+                    packet = packet[:-1] + bytes([self.refusal])
+                    self.refused += 1
+                client.sendall(packet)
+            client.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # cut
+
+    @staticmethod
+    def packet(stream):
+        head = stream.read(1)
+        if not head:
+            return b""
+        size, shift = 0, 0
+        while True:
+            head += stream.read(1)
+            size |= (head[-1] & 127) << shift
+            shift += 7
+            if not head[-1] & 128:
+                return head + stream.read(size)
+
+
 class WebSocketGateway(Proxy):
     """Speaks RFC 6455 with the subprotocol `mqtt` to clients. Strict: a client frame that is not masked ends it."""
 
