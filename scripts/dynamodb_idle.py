@@ -2,8 +2,9 @@
 
     .venv/bin/python scripts/dynamodb_idle.py [--minutes 5]
 
-Two bridges with the cadence and the drain strategy of a clustered document that sets none, over a local emulator; no message comes. Prints
-Markdown, measured over the minutes and scaled to an hour. The first half minute, in which they start, is left out."""
+Two bridges with the cadence and the drain strategy of a clustered document that sets none, over a local emulator; no
+message comes. Prints Markdown, measured over the minutes and scaled to an hour. The first half minute, in which they
+start, is left out."""
 
 import argparse
 import pathlib

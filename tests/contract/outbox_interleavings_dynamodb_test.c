@@ -7,13 +7,12 @@
 #include <cmocka.h>
 
 #include "base/duration.h"
+#include "contract/orders.h"
 #include "contract/outbox_dynamodb.h"
 
 /* Two owners of one partition, version 5 and version 6, each with one operation: all orders of
  * their individual requests, which a proxy holds and lets go one at a time. No record is lost, none
  * is claimed twice at one version, the mark only rises, and an overtaken owner moves nothing. */
-
-enum { STEPS_MAX = 40, RUNS_MAX = 400 };
 
 enum operation { PERSIST, CLAIM, COMPLETE, RELEASE, EXPIRE, OPERATIONS };
 static const char *const names[] = {"persist", "claim", "complete", "release", "expire"};
@@ -39,48 +38,9 @@ static struct owner six = {.client = "B", .token = "six#1", .version = 6};
 static char session[16], partition[32];
 static unsigned cases;
 
-/* --- one turn of both loops --- */
-
-struct stopper {
-    struct gb_timer timer;
-    struct gb_loop *loop;
-};
-
-static void stop_loop(struct gb_timer *timer)
-{
-    gb_loop_stop(GB_CONTAINER_OF(timer, struct stopper, timer)->loop);
-}
-
-static void pump(struct owner *o)
-{
-    struct stopper s = {.loop = o->dynamodb.client.loop};
-    assert_int_equal(gb_timer_init(&s.timer, o->dynamodb.client.reactor, stop_loop).code, GB_OK);
-    gb_timer_start(&s.timer,
-                   gb_reactor_now_ns(o->dynamodb.client.reactor) + (uint64_t)(300 * 1000));
-    gb_loop_run(s.loop);
-    gb_timer_deinit(&s.timer);
-}
-
 static struct dynamodb_rig *rig(void)
 {
     return five.dynamodb.rig;
-}
-
-static bool is_done(const struct owner *o)
-{
-    return !gb_op_pending(o->running) && o->b.driver.waiting == 0;
-}
-
-/* True: a request waits at the proxy; false: the operation is over. */
-static bool settle_down(struct owner *o)
-{
-    for (unsigned i = 0; i < 4000; i++) {
-        if (is_done(o)) return false;
-        if (dynamodb_rig_held(rig(), o->client) > 0) return true;
-        pump(o);
-    }
-    fail_msg("%s of %s: neither a request nor an end", names[o->op], o->token);
-    return false;
 }
 
 /* --- a situation: five has claimed R1 and left R2 pending; both are known to all --- */
@@ -94,20 +54,19 @@ static void store(struct owner *o, const char *envelope, int64_t expires_ms)
                      GB_OK);
 }
 
-static void prepare(enum operation a, enum operation b)
+static void prepare(void *arg)
 {
+    (void)arg;
     (void)snprintf(session, sizeof session, "s%u", cases++);
     (void)snprintf(partition, sizeof partition, "SESSION#%s", session);
     memset(five.dynamodb.held, 0, sizeof five.dynamodb.held);
     memset(six.dynamodb.held, 0, sizeof six.dynamodb.held);
-    five.op = a;
-    six.op = b;
     enum gb_code code = GB_OK;
     store(&five, "R1", 0);
     five.held = outbox_claim(&five.b, partition, five.token, 5, 1, &code);
     assert_int_equal(code, GB_OK);
     store(&five, "R2", 5000);
-    if (b == COMPLETE || b == RELEASE) { /* six has taken R1 over */
+    if (six.op == COMPLETE || six.op == RELEASE) { /* six has taken R1 over */
         gb_outbox_batch_free(six.held);
         six.held = outbox_claim(&six.b, partition, six.token, 6, 1, &code);
         assert_int_equal(code, GB_OK);
@@ -266,34 +225,16 @@ static void check_successor(const char *schedule)
 
 /* --- all orders --- */
 
-/* One run: `choices` says who goes where both could; what was not yet decided is five's. Answers
- * how many decisions there were. */
-static size_t run(enum operation a, enum operation b, char *choices, size_t decided)
+static void start_both(void *arg)
 {
-    char schedule[STEPS_MAX + 1] = "";
-    size_t decisions = 0;
-    dynamodb_rig_clear(rig());
-    prepare(a, b);
-    dynamodb_rig_rule(rig(), "\"effect\": \"pass\", \"hold\": \"request\", \"times\": 0");
+    (void)arg;
     start(&five);
     start(&six);
-    for (size_t step = 0;; step++) {
-        assert_true(step < STEPS_MAX);
-        bool a_waits = settle_down(&five);
-        bool b_waits = settle_down(&six);
-        if (!a_waits && !b_waits) break;
-        char who = a_waits ? 'A' : 'B';
-        if (a_waits && b_waits) {
-            if (decisions >= decided) choices[decisions] = 'A';
-            who = choices[decisions++];
-        }
-        schedule[step] = who;
-        dynamodb_rig_release(rig(), who == 'A' ? five.client : six.client);
-        /* its answer is taken in before anybody else's request goes */
-        struct owner *o = who == 'A' ? &five : &six;
-        pump(o);
-    }
-    dynamodb_rig_clear(rig());
+}
+
+static void check_all(void *arg, const char *schedule)
+{
+    (void)arg;
     check(schedule);
     check_successor(schedule);
     if (five.op == CLAIM) gb_outbox_batch_free(five.q.claim.batch);
@@ -302,22 +243,11 @@ static size_t run(enum operation a, enum operation b, char *choices, size_t deci
     gb_outbox_batch_free(six.held);
     five.held = six.held = NULL;
     outbox_records_free();
-    return decisions;
 }
 
-static unsigned all_orders(enum operation a, enum operation b)
+static struct orders_side side_of(const struct owner *o)
 {
-    char choices[STEPS_MAX] = "";
-    size_t decided = 0;
-    unsigned runs = 0;
-    for (;;) {
-        size_t decisions = run(a, b, choices, decided);
-        assert_true(++runs < RUNS_MAX);
-        while (decisions > 0 && choices[decisions - 1] == 'B') decisions--;
-        if (decisions == 0) return runs;
-        choices[decisions - 1] = 'B';
-        decided = decisions;
-    }
+    return (struct orders_side){o->client, o->dynamodb.client.loop, &o->b.driver.waiting};
 }
 
 static void open_owners(bool direct)
@@ -344,7 +274,14 @@ static void each_pair(bool direct)
     open_owners(direct);
     for (int a = 0; a < OPERATIONS; a++) {
         for (int b = 0; b < OPERATIONS; b++) {
-            unsigned runs = all_orders((enum operation)a, (enum operation)b);
+            five.op = (enum operation)a;
+            six.op = (enum operation)b;
+            struct orders orders = {.rig = rig(),
+                                    .sides = {side_of(&five), side_of(&six)},
+                                    .prepare = prepare,
+                                    .start = start_both,
+                                    .check = check_all};
+            unsigned runs = orders_run(&orders);
             print_message("%s of five, %s of six%s: %u orders, 0 violations\n", names[a], names[b],
                           direct ? ", direct" : "", runs);
             total += runs;
