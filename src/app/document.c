@@ -12,17 +12,24 @@
 _Static_assert((int)GB_OPTIONS_OVERLAYS_MAX + 1 == (int)GB_BLUEPRINT_LAYERS_MAX, "and the base");
 _Static_assert((int)GB_OPTIONS_SETS_MAX == (int)GB_BLUEPRINT_OVERRIDES_MAX, "each is applied");
 
-static struct gb_err read_layer(struct gb_document *d, const char *path)
+/* The `at`th of those written; one that can't be read is left out of the layers. */
+static struct gb_err read_layer(struct gb_document *d, const char *path, size_t at)
 {
     size_t i = d->input.layer_count;
-    struct gb_err err =
-        gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, GB_DOCUMENT_WAIT_MS, &d->texts[i]);
+    struct gb_err err = gb_ok();
+    if (d->given == NULL) {
+        err = gb_file_read_wait(path, GB_BLUEPRINT_SIZE_MAX, GB_DOCUMENT_WAIT_MS, &d->texts[i]);
+    } else if (d->given->too_large[at]) {
+        err.code = GB_PAYLOAD_TOO_LARGE;
+    }
     if (err.code == GB_PAYLOAD_TOO_LARGE) {
         err = gb_err(err.code, "%s: a document has at most %d bytes (4 MiB); shorten it [%s]", path,
                      GB_BLUEPRINT_SIZE_MAX, gb_rule_name(GB_RULE_D1));
     }
     d->layers[i] = (struct gb_blueprint_layer){
-        .name = path, .bytes = gb_str_bytes(&d->texts[i]), .format = gb_blueprint_format_of(path)};
+        .name = path,
+        .bytes = d->given == NULL ? gb_str_bytes(&d->texts[i]) : d->given->layers[at],
+        .format = gb_blueprint_format_of(path)};
     d->input.layer_count++;
     return err;
 }
@@ -47,9 +54,9 @@ struct gb_err gb_document_read(struct gb_document *d, const struct gb_options *o
                                struct gb_findings *findings)
 {
     d->input = (struct gb_blueprint_input){.layers = d->layers, .overrides = d->overrides};
-    struct gb_err err = read_layer(d, path);
+    struct gb_err err = read_layer(d, path, 0);
     for (size_t i = 0; !gb_failed(err) && i < o->overlay_count; i++) {
-        struct gb_err missing = read_layer(d, o->overlays[i]);
+        struct gb_err missing = read_layer(d, o->overlays[i], i + 1);
         if (gb_failed(missing)) {
             gb_findings_add(findings, GB_FINDING_ERROR,
                             (struct gb_finding_at){.layer = (uint32_t)i + 1}, "%s",
@@ -64,7 +71,7 @@ struct gb_err gb_document_read(struct gb_document *d, const struct gb_options *o
 void gb_document_forget(struct gb_document *d)
 {
     for (size_t i = 0; i < d->input.layer_count; i++) {
-        gb_wipe(d->texts[i].data, d->texts[i].size);
+        if (d->texts[i].data != NULL) gb_wipe(d->texts[i].data, d->texts[i].size);
         gb_str_deinit(&d->texts[i]);
     }
     for (size_t i = 0; i < d->input.override_count; i++) {
@@ -117,18 +124,30 @@ static struct gb_err check(const struct gb_document *d, enum gb_document_use use
 static void take_digest(const struct gb_document *d, char out[GB_SHA256_HEX])
 {
     struct gb_bytes layers[GB_BLUEPRINT_LAYERS_MAX];
-    for (size_t i = 0; i < d->input.layer_count; i++) layers[i] = gb_str_bytes(&d->texts[i]);
+    for (size_t i = 0; i < d->input.layer_count; i++) layers[i] = d->layers[i].bytes;
     gb_source_digest(layers, d->input.layer_count, out);
 }
 
+/* Of one that is to run; all zero for another. */
+struct deployed {
+    const struct gb_bootstrap *boot;
+    const struct gb_source_texts *texts;
+    char *digest;
+};
+
 static struct gb_err load(const struct gb_options *o, const char *path, enum gb_document_use use,
-                          const struct gb_bootstrap *boot, char *digest, struct gb_blueprint **out)
+                          const struct deployed *as, struct gb_blueprint **out)
 {
-    struct gb_document d = {0};
+    struct gb_document d = {.given = as->texts};
     struct gb_findings findings = {0};
     struct gb_blueprint *blueprint = NULL;
     struct gb_err err = gb_document_read(&d, o, path, &findings);
-    if (!gb_failed(err) && digest != NULL) take_digest(&d, digest);
+    if (as->texts != NULL) {
+        memcpy(as->digest, as->texts->digest, GB_SHA256_HEX);
+    } else if (as->digest != NULL) {
+        as->digest[0] = '\0';
+        if (!gb_failed(err)) take_digest(&d, as->digest);
+    }
     if (use == GB_DOCUMENT_RUN) { /* a verdict is on the document alone (spec 08 §2) */
         d.input.env = (struct gb_blueprint_env){
             .instance_id = gb_env("GOBRIDGE_INSTANCE_ID"),
@@ -136,7 +155,7 @@ static struct gb_err load(const struct gb_options *o, const char *path, enum gb_
             .monitor_api_key = gb_env("GOBRIDGE_MONITOR_API_KEY"),
         };
     }
-    if (!gb_failed(err)) err = check(&d, use, boot, &findings, &blueprint);
+    if (!gb_failed(err)) err = check(&d, use, as->boot, &findings, &blueprint);
     if (gb_failed(err)) {
         gb_blueprint_free(blueprint);
     } else {
@@ -150,13 +169,15 @@ static struct gb_err load(const struct gb_options *o, const char *path, enum gb_
 struct gb_err gb_document_load(const struct gb_options *o, const char *path,
                                enum gb_document_use use, struct gb_blueprint **out)
 {
-    return load(o, path, use, NULL, NULL, out);
+    return load(o, path, use, &(struct deployed){0}, out);
 }
 
 struct gb_err gb_document_load_deployed(const struct gb_options *o, const struct gb_bootstrap *boot,
+                                        const struct gb_source_texts *texts,
                                         char digest[GB_SHA256_HEX], struct gb_blueprint **out)
 {
-    return load(o, o->config, GB_DOCUMENT_RUN, boot, digest, out);
+    const struct deployed as = {.boot = boot, .texts = texts, .digest = digest};
+    return load(o, o->config, GB_DOCUMENT_RUN, &as, out);
 }
 
 /* A valid document may be ahead of this release: no problem of the document, so not on stderr. */

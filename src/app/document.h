@@ -2,6 +2,7 @@
 #define GB_APP_DOCUMENT_H
 
 #include "app/options.h"
+#include "app/source.h"
 #include "base/digest.h"
 #include "blueprint/blueprint.h"
 #include "blueprint/bootstrap.h"
@@ -22,14 +23,16 @@ enum gb_document_use {
 };
 struct gb_err gb_document_load(const struct gb_options *o, const char *path,
                                enum gb_document_use use, struct gb_blueprint **out);
-/* For GB_DOCUMENT_RUN, admitted under `boot` (NULL: flag mode); the digest is that of the bytes
- * read, set once they were. */
+/* For GB_DOCUMENT_RUN, admitted under `boot` (NULL: flag mode), from `texts` (NULL: read now). The
+ * digest is that of the bytes, set once they were read; "" when they were not. */
 struct gb_err gb_document_load_deployed(const struct gb_options *o, const struct gb_bootstrap *boot,
+                                        const struct gb_source_texts *texts,
                                         char digest[GB_SHA256_HEX], struct gb_blueprint **out);
 
 /* What belongs to one document, as read; zeroed before. */
 struct gb_document {
-    struct gb_blueprint_input input; /* points into the rest */
+    const struct gb_source_texts *given; /* read already; NULL: not */
+    struct gb_blueprint_input input;     /* points into the rest */
     const char *names[GB_BLUEPRINT_NAMES_MAX];
     struct gb_str texts[GB_BLUEPRINT_LAYERS_MAX]; /* private from here on */
     struct gb_blueprint_layer layers[GB_BLUEPRINT_LAYERS_MAX];

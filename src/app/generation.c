@@ -12,12 +12,14 @@ static struct gb_err name_it(struct gb_generation *g, const struct gb_generation
     return g->owner == NULL ? gb_err_no_memory("instance id") : gb_ok();
 }
 
-struct gb_err gb_generation_read(const struct gb_generation_cfg *cfg, struct gb_generation **out)
+struct gb_err gb_generation_read(const struct gb_generation_cfg *cfg,
+                                 const struct gb_source_texts *texts, char digest[GB_SHA256_HEX],
+                                 struct gb_generation **out)
 {
     struct gb_generation *g = calloc(1, sizeof *g);
     if (g == NULL) return gb_err_no_memory("document");
     struct gb_err err =
-        gb_document_load_deployed(cfg->options, cfg->bootstrap, g->bytes, &g->blueprint);
+        gb_document_load_deployed(cfg->options, cfg->bootstrap, texts, digest, &g->blueprint);
     if (!gb_failed(err)) err = name_it(g, cfg);
     if (!gb_failed(err)) {
         const struct gb_secrets_cfg secrets = {

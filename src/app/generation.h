@@ -12,7 +12,6 @@
  * Errors: GB_INVALID_CONFIG after printing the findings, and those of what is built. */
 struct gb_generation {
     struct gb_blueprint *blueprint;
-    char bytes[GB_SHA256_HEX]; /* digest of what was read */
     struct gb_secrets *secrets;
     struct gb_op secrets_op;
     struct gb_runtime *runtime; /* NULL: not built */
@@ -26,7 +25,10 @@ struct gb_generation_cfg {
     const char *nonce;
     const char *fallback_id; /* instance id where nobody gives one */
 };
-struct gb_err gb_generation_read(const struct gb_generation_cfg *cfg, struct gb_generation **out);
+/* `texts` and `digest` as in gb_document_load_deployed. */
+struct gb_err gb_generation_read(const struct gb_generation_cfg *cfg,
+                                 const struct gb_source_texts *texts, char digest[GB_SHA256_HEX],
+                                 struct gb_generation **out);
 /* `runtime` may be there after an error, too: it has to be stopped. */
 struct gb_err gb_generation_build(struct gb_generation *g, const struct gb_generation_cfg *cfg,
                                   void (*started)(void *arg),

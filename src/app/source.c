@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "blueprint/blueprint.h"
 #include "io/file.h"
 #include "io/worker.h"
 
@@ -25,7 +24,8 @@ struct reading { /* a copy of all the worker needs, and what it found */
     struct signature before[GB_BLUEPRINT_LAYERS_MAX], now[GB_BLUEPRINT_LAYERS_MAX];
     bool unchanged;
     enum gb_observation what;
-    char digest[GB_SHA256_HEX];
+    struct gb_str bytes[GB_BLUEPRINT_LAYERS_MAX];
+    struct gb_source_texts texts; /* of `bytes` */
     struct gb_err err;
 };
 struct gb_source {
@@ -52,7 +52,8 @@ void gb_source_digest(const struct gb_bytes *layers, size_t count, char out[GB_S
 
 /* --- on the worker --- */
 
-/* Only a folder that can be read proves that a name is not in it (spec 07 §2.1). */
+/* Only a folder that can be read proves that a name is not in it (spec 07 §2.1). A link to nowhere
+ * is a name: its target may sit on a file system that is not mounted right now. */
 static bool is_missing(const char *path)
 {
     struct gb_str folder = {0};
@@ -62,8 +63,9 @@ static bool is_missing(const char *path)
     } else {
         gb_str_append(&folder, gb_bytes(path, slash == path ? 1 : (size_t)(slash - path)));
     }
+    struct stat st;
     bool missing = !folder.failed && access(folder.data, R_OK | X_OK) == 0 &&
-                   access(path, F_OK) != 0 && errno == ENOENT;
+                   lstat(path, &st) != 0 && errno == ENOENT;
     gb_str_deinit(&folder);
     return missing;
 }
@@ -83,24 +85,21 @@ static bool signatures_differ(struct reading *r)
 static void read_layers(struct gb_job *job)
 {
     struct reading *r = GB_CONTAINER_OF(job, struct reading, job);
-    struct gb_str texts[GB_BLUEPRINT_LAYERS_MAX] = {{0}};
-    struct gb_bytes layers[GB_BLUEPRINT_LAYERS_MAX];
+    struct gb_source_texts *t = &r->texts;
+    *t = (struct gb_source_texts){.count = r->count};
     r->unchanged = !signatures_differ(r) && !r->all;
     r->err = gb_ok();
     r->what = GB_SOURCE_PRESENT;
     for (size_t i = 0; i < r->count && !r->unchanged && !gb_failed(r->err); i++) {
-        r->err = gb_file_read(r->paths[i], GB_BLUEPRINT_SIZE_MAX, &texts[i]);
-        layers[i] = gb_str_bytes(&texts[i]);
-        if (r->err.code == GB_PAYLOAD_TOO_LARGE) r->err = gb_ok(); /* present, and refused later */
+        r->err = gb_file_read(r->paths[i], GB_BLUEPRINT_SIZE_MAX, &r->bytes[i]);
+        t->layers[i] = gb_str_bytes(&r->bytes[i]);
+        t->too_large[i] = r->err.code == GB_PAYLOAD_TOO_LARGE;
+        if (t->too_large[i]) r->err = gb_ok(); /* present, and refused later */
         if (!gb_failed(r->err)) continue;
         bool missing = i == 0 && r->err.code == GB_NOT_FOUND && is_missing(r->paths[i]);
         r->what = missing ? GB_SOURCE_MISSING : GB_SOURCE_READ_ERROR;
     }
-    if (!r->unchanged && !gb_failed(r->err)) gb_source_digest(layers, r->count, r->digest);
-    for (size_t i = 0; i < r->count; i++) { /* a document holds secrets */
-        if (texts[i].data != NULL) gb_wipe(texts[i].data, texts[i].size);
-        gb_str_deinit(&texts[i]);
-    }
+    if (!r->unchanged && !gb_failed(r->err)) gb_source_digest(t->layers, t->count, t->digest);
 }
 
 /* --- on the loop --- */
@@ -129,8 +128,17 @@ static void on_timer(struct gb_timer *timer)
     start_reading(s, s->settling || now_of(s) >= s->next_all_ns);
 }
 
-static void tell(struct gb_source *s, const struct gb_err *err)
+static void forget_texts(struct reading *r)
 {
+    for (size_t i = 0; i < r->count; i++) { /* a document holds secrets */
+        if (r->bytes[i].data != NULL) gb_wipe(r->bytes[i].data, r->bytes[i].size);
+        gb_str_deinit(&r->bytes[i]);
+    }
+}
+
+static void tell(struct gb_source *s)
+{
+    const struct reading *r = &s->reading;
     enum gb_observation what = s->seen;
     if (what == GB_SOURCE_PRESENT && strcmp(s->seen_digest, s->loaded) == 0) {
         if (s->told == GB_SOURCE_SAME) return;
@@ -138,13 +146,13 @@ static void tell(struct gb_source *s, const struct gb_err *err)
     }
     if (what == GB_SOURCE_MISSING && s->told == GB_SOURCE_MISSING) return;
     s->told = what == GB_SOURCE_PRESENT ? GB_SOURCE_SAME : what;
-    s->cfg.observed(s->cfg.arg, what, err);
+    s->cfg.observed(s->cfg.arg, what, &r->texts, &r->err);
 }
 
 static bool agrees(const struct gb_source *s, const struct reading *r)
 {
     if (s->seen != r->what) return false;
-    return r->what != GB_SOURCE_PRESENT || strcmp(s->seen_digest, r->digest) == 0;
+    return r->what != GB_SOURCE_PRESENT || strcmp(s->seen_digest, r->texts.digest) == 0;
 }
 
 /* Nothing new needs no second reading, and an error none either. */
@@ -152,32 +160,37 @@ static bool needs_none(const struct gb_source *s, const struct reading *r)
 {
     if (r->what == GB_SOURCE_READ_ERROR) return true;
     if (r->what == GB_SOURCE_MISSING) return s->told == GB_SOURCE_MISSING;
-    return strcmp(r->digest, s->loaded) == 0;
+    return strcmp(r->texts.digest, s->loaded) == 0;
+}
+
+/* True: it is to be told. */
+static bool take(struct gb_source *s)
+{
+    struct reading *r = &s->reading;
+    if (r->unchanged) return false;
+    memcpy(r->before, r->now, sizeof r->before);
+    bool told = needs_none(s, r) || (s->settling && agrees(s, r));
+    s->settling = !told;
+    s->seen = r->what;
+    memcpy(s->seen_digest, r->texts.digest, sizeof s->seen_digest);
+    s->next_all_ns = now_of(s) + (uint64_t)s->cfg.poll_interval_ns;
+    return told;
 }
 
 static void read_done(struct gb_job *job)
 {
     struct gb_source *s = GB_CONTAINER_OF(job, struct gb_source, reading.job);
-    struct reading *r = &s->reading;
+    if (s->close_op == NULL && take(s)) tell(s);
+    forget_texts(&s->reading);
     s->busy = false;
     if (s->close_op != NULL) return; /* the worker's end completes it */
-    if (s->wanted) {
-        s->wanted = false;
+    bool again = s->wanted && !s->settling;
+    s->wanted = false;
+    if (again) {
         start_reading(s, true);
-        return;
-    }
-    if (r->unchanged) {
+    } else {
         wait_next(s);
-        return;
     }
-    memcpy(r->before, r->now, sizeof r->before);
-    bool told = needs_none(s, r) || (s->settling && agrees(s, r));
-    s->settling = !told;
-    s->seen = r->what;
-    memcpy(s->seen_digest, r->digest, sizeof s->seen_digest);
-    s->next_all_ns = now_of(s) + (uint64_t)s->cfg.poll_interval_ns;
-    wait_next(s);
-    if (told) tell(s, &r->err);
 }
 
 static void start_reading(struct gb_source *s, bool all)
@@ -219,6 +232,7 @@ void gb_source_loaded(struct gb_source *s, const char digest[GB_SHA256_HEX])
 {
     if (digest == NULL) {
         s->loaded[0] = '\0';
+        if (s->told == GB_SOURCE_MISSING) s->told = GB_SOURCE_SAME;
     } else {
         memcpy(s->loaded, digest, sizeof s->loaded);
     }
@@ -226,6 +240,7 @@ void gb_source_loaded(struct gb_source *s, const char digest[GB_SHA256_HEX])
 
 void gb_source_check(struct gb_source *s)
 {
+    if (s->settling && !s->busy) return; /* its second reading is due within a debounce */
     gb_timer_stop(&s->timer);
     start_reading(s, true);
 }

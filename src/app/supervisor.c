@@ -89,13 +89,12 @@ static void apply_log_level(const struct gb_supervisor *s)
 static void maybe_retry(struct gb_supervisor *s, const struct gb_err *why)
 {
     if (!gb_err_is_transient(why) || s->ending) return;
-    gb_supervisor_use(s, NULL);
     gb_timer_start(&s->retry, gb_supervisor_now(s) + retry_ns);
 }
 
 static void retry_due(struct gb_timer *timer)
 {
-    gb_supervisor_recheck(GB_CONTAINER_OF(timer, struct gb_supervisor, retry));
+    gb_supervisor_try_again(GB_CONTAINER_OF(timer, struct gb_supervisor, retry));
 }
 
 /* --- starting --- */
@@ -104,7 +103,7 @@ static void settle(struct gb_supervisor *s)
 {
     if (!s->again || s->ending) return;
     s->again = false;
-    gb_supervisor_recheck(s);
+    if (s->source != NULL) gb_source_check(s->source);
 }
 
 static void on_started(void *arg)
@@ -160,7 +159,7 @@ static void undo(struct gb_supervisor *s, struct gb_err why)
 {
     set_state(s, SUPERVISOR_UNDOING);
     gb_supervisor_reject(s, &why);
-    maybe_retry(s, &why);
+    if (s->previous == NULL) maybe_retry(s, &why); /* else each try stops what serves */
     if (s->next->runtime == NULL) {
         undone(s, gb_ok());
         return;
@@ -284,6 +283,7 @@ void gb_supervisor_adopt(struct gb_supervisor *s, struct gb_generation *g)
     s->swap_started_ns = gb_supervisor_now(s);
     s->current->blueprint->version = g->blueprint->version;
     gb_generation_free(g);
+    s->apply_error = gb_ok(); /* back to it, after one that was rejected */
     log_applied(s, "none");
 }
 
@@ -325,7 +325,7 @@ struct gb_err gb_supervisor_new(const struct gb_supervisor_cfg *cfg, struct gb_s
 struct gb_err gb_supervisor_load(struct gb_supervisor *s)
 {
     struct gb_generation *g = NULL;
-    struct gb_err err = gb_generation_read(&s->generations, &g);
+    struct gb_err err = gb_generation_read(&s->generations, NULL, s->considered, &g);
     if (err.code == GB_NOT_FOUND && (s->cfg.bootstrap != NULL || s->cfg.options->start_empty)) {
         GB_LOG(GB_LOG_WARN, "no configuration document: idle until it exists",
                gb_lf_str("config", s->cfg.options->config));
@@ -347,12 +347,12 @@ void gb_supervisor_start(struct gb_supervisor *s)
     if (gb_failed(err)) {
         GB_LOG(GB_LOG_ERROR, "the configuration is not watched", gb_lf_err(&err));
     }
+    gb_supervisor_use(s, s->considered);
     if (g == NULL) {
         gb_log_set_instance(s->fallback_id);
-        return;
+    } else {
+        gb_supervisor_run(s, g);
     }
-    gb_supervisor_use(s, g->bytes);
-    gb_supervisor_run(s, g);
 }
 
 int64_t gb_supervisor_shutdown_ns(const struct gb_supervisor *s)

@@ -42,9 +42,10 @@ struct gb_supervisor {
     uint64_t swap_started_ns;
     int64_t attempted_version;
     struct gb_timer retry;
-    unsigned read_errors;      /* in a row */
-    struct gb_err read_error;  /* the last one of them */
-    struct gb_err apply_error; /* of the last document; GB_OK: none */
+    unsigned read_errors;           /* in a row */
+    struct gb_err read_error;       /* the last one of them */
+    struct gb_err apply_error;      /* of the last document; GB_OK: none */
+    char considered[GB_SHA256_HEX]; /* digest of the last document; "": it was not read */
     bool terminal;
     struct gb_log_limit error_limit;
 };
@@ -59,8 +60,10 @@ void gb_supervisor_stop_current(struct gb_supervisor *s, int64_t budget_ns);
 void gb_supervisor_end_by_itself(struct gb_supervisor *s);
 
 struct gb_err gb_supervisor_watch(struct gb_supervisor *s); /* opens the source */
-/* What is in use; NULL: tell again whatever is there. */
-void gb_supervisor_use(struct gb_supervisor *s, const char *bytes);
+/* The verdict on these bytes stands; NULL: tell again whatever is there. */
+void gb_supervisor_use(struct gb_supervisor *s, const char *digest);
+/* What another try may cure. */
+void gb_supervisor_try_again(struct gb_supervisor *s);
 void gb_supervisor_pace(struct gb_supervisor *s); /* as the running document wants it */
 static inline uint64_t gb_supervisor_now(const struct gb_supervisor *s)
 {

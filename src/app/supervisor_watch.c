@@ -34,14 +34,14 @@ static struct gb_err judge_change(const struct gb_supervisor *s, const struct gb
     return err;
 }
 
-static void consider(struct gb_supervisor *s)
+static void consider(struct gb_supervisor *s, const struct gb_source_texts *texts)
 {
     struct gb_generation *g = NULL;
-    struct gb_err err = gb_generation_read(&s->generations, &g);
+    struct gb_err err = gb_generation_read(&s->generations, texts, s->considered, &g);
+    gb_supervisor_use(s, s->considered); /* a bad one is not judged again at each reading */
     gb_timer_stop(&s->retry);
     s->attempted_version = g == NULL ? 0 : g->blueprint->version.value;
     bool equal = false;
-    if (g != NULL) gb_supervisor_use(s, g->bytes);
     if (g != NULL && s->current != NULL) err = judge_change(s, g, &equal);
     if (gb_failed(err)) {
         gb_supervisor_reject(s, &err);
@@ -85,7 +85,8 @@ static void read_failed(struct gb_supervisor *s, const struct gb_err *err)
            gb_lf_int("failures", s->read_errors), gb_lf_err(err));
 }
 
-static void observed(void *arg, enum gb_observation what, const struct gb_err *err)
+static void observed(void *arg, enum gb_observation what, const struct gb_source_texts *texts,
+                     const struct gb_err *err)
 {
     struct gb_supervisor *s = arg;
     if (s->ending) return;
@@ -98,18 +99,28 @@ static void observed(void *arg, enum gb_observation what, const struct gb_err *e
     s->error_limit = (struct gb_log_limit){0};
     if (what == GB_SOURCE_SAME) return;
     if (s->state != SUPERVISOR_IDLE && s->state != SUPERVISOR_RUNNING) {
-        gb_supervisor_use(s, NULL); /* whatever it is then */
+        if (what == GB_SOURCE_MISSING) gb_supervisor_use(s, NULL); /* so that it is told again */
         s->again = true;
     } else if (what == GB_SOURCE_MISSING) {
         document_is_gone(s);
     } else {
-        consider(s);
+        consider(s, texts);
     }
+}
+
+void gb_supervisor_try_again(struct gb_supervisor *s)
+{
+    gb_supervisor_use(s, NULL);
+    if (s->source != NULL && !s->ending) gb_source_check(s->source);
 }
 
 void gb_supervisor_recheck(struct gb_supervisor *s)
 {
-    if (s->source != NULL && !s->ending) gb_source_check(s->source);
+    if (gb_failed(s->apply_error)) {
+        gb_supervisor_try_again(s); /* who asks expects a verdict */
+    } else if (s->source != NULL && !s->ending) {
+        gb_source_check(s->source);
+    }
 }
 
 struct gb_err gb_supervisor_watch(struct gb_supervisor *s)
@@ -118,7 +129,8 @@ struct gb_err gb_supervisor_watch(struct gb_supervisor *s)
     struct stat st;
     s->paths[0] = o->config;
     for (size_t i = 0; i < o->overlay_count; i++) s->paths[i + 1] = o->overlays[i];
-    if (stat(o->config, &st) == 0 && !S_ISREG(st.st_mode)) return gb_ok(); /* can't be read twice */
+    if (stat(o->config, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return gb_ok(); /* a pipe can't be read twice */
     const struct gb_source_cfg cfg = {
         .loop = s->cfg.loop,
         .paths = s->paths,
@@ -142,7 +154,7 @@ void gb_supervisor_pace(struct gb_supervisor *s)
                    w->mode.value == GB_BP_WATCH_NOTIFY);
 }
 
-void gb_supervisor_use(struct gb_supervisor *s, const char *bytes)
+void gb_supervisor_use(struct gb_supervisor *s, const char *digest)
 {
-    if (s->source != NULL) gb_source_loaded(s->source, bytes);
+    if (s->source != NULL) gb_source_loaded(s->source, digest);
 }

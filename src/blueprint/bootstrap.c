@@ -7,8 +7,9 @@
 #include "base/json_read.h"
 #include "base/str.h"
 #include "blueprint/arena.h"
+#include "blueprint/blueprint.h"
 
-enum { TEXT_MAX = 4096, SHOWN_MAX = 60, BYTES_MAX = 4 << 20 };
+enum { TEXT_MAX = 4096, SHOWN_MAX = 60 };
 
 /* What was written, before it is judged. */
 struct written {
@@ -69,8 +70,8 @@ static const struct key keys[] = {
     {"transport_http_addr", TEXT, AT(transport_http_addr), NULL},
     {"admin_api_key_param", TEXT, AT(admin_api_key_param), NULL},
     {"monitor_api_key_param", TEXT, AT(monitor_api_key_param), NULL},
-    {"http_receiver_api_key_params", TEXTS, 0, NULL},
-    {"http_sender_api_key_params", TEXTS, 0, NULL},
+    {.name = "http_receiver_api_key_params", .kind = TEXTS},
+    {.name = "http_sender_api_key_params", .kind = TEXTS},
     {"metrics_exporter", TEXT, AT(metrics_exporter), NULL},
     {"metrics_namespace", TEXT, AT(metrics_namespace), NULL},
     {"aws_region", TEXT, AT(aws_region), NULL},
@@ -91,13 +92,12 @@ struct reader {
 
 static struct gb_err malformed(const struct reader *r)
 {
-    return gb_err(GB_INVALID_CONFIG, "bootstrap: no well-formed JSON at line %u, column %u%s%s",
-                  r->json.line, r->json.column, r->json.err.code == GB_OK ? "" : ": ",
-                  r->json.err.code == GB_OK ? "" : r->json.err.message);
+    return gb_err(GB_INVALID_CONFIG, "bootstrap: %s", r->json.err.message);
 }
 
-static struct gb_err wrong_type(const struct key *k, const char *want)
+static struct gb_err wrong_type(const struct reader *r, const struct key *k, const char *want)
 {
+    if (r->json.event == GB_JSON_ERROR) return malformed(r);
     return gb_err(GB_INVALID_CONFIG, "bootstrap: %s is not %s; correct it", k->name, want);
 }
 
@@ -111,7 +111,7 @@ static struct gb_err read_text(struct reader *r, const struct key *k, const char
                       k->name, TEXT_MAX);
     }
     struct gb_err err = gb_ok();
-    if (text.size > 0 && !gb_utf8_safe(gb_str_bytes(&text))) {
+    if (!gb_utf8_safe(gb_str_bytes(&text))) {
         err = gb_err(GB_INVALID_CONFIG, "bootstrap: %s holds control characters; remove them",
                      k->name);
     } else if (text.size > 0) {
@@ -130,11 +130,11 @@ static struct gb_err read_map(struct reader *r, const struct key *k)
     enum gb_json_event e;
     while ((e = gb_json_next(&r->json)) == GB_JSON_KEY) {
         e = gb_json_next(&r->json);
-        if (k->kind == TEXTS && e != GB_JSON_STRING) return wrong_type(k, "an object of texts");
+        if (k->kind == TEXTS && e != GB_JSON_STRING) return wrong_type(r, k, "an object of texts");
         if (k->kind == TEXTS) continue;
-        if (e != GB_JSON_ARRAY_BEGIN) return wrong_type(k, "an object of lists");
+        if (e != GB_JSON_ARRAY_BEGIN) return wrong_type(r, k, "an object of lists");
         while ((e = gb_json_next(&r->json)) == GB_JSON_STRING) continue;
-        if (e != GB_JSON_ARRAY_END) return wrong_type(k, "an object of lists of texts");
+        if (e != GB_JSON_ARRAY_END) return wrong_type(r, k, "an object of lists of texts");
     }
     return e == GB_JSON_OBJECT_END ? gb_ok() : malformed(r);
 }
@@ -143,17 +143,16 @@ static struct gb_err read_value(struct reader *r, const struct key *k)
 {
     void *at = (char *)&r->w + k->at;
     enum gb_json_event e = gb_json_next(&r->json);
-    if (e == GB_JSON_ERROR) return malformed(r);
     switch (k->kind) {
     case TEXT:
-        return e == GB_JSON_STRING ? read_text(r, k, at) : wrong_type(k, "a text");
+        return e == GB_JSON_STRING ? read_text(r, k, at) : wrong_type(r, k, "a text");
     case FLAG:
-        if (e != GB_JSON_TRUE && e != GB_JSON_FALSE) return wrong_type(k, "true or false");
+        if (e != GB_JSON_TRUE && e != GB_JSON_FALSE) return wrong_type(r, k, "true or false");
         *(bool *)at = e == GB_JSON_TRUE;
         return gb_ok();
     case COUNT:
         if (e != GB_JSON_NUMBER || !gb_json_u64(&r->json, at))
-            return wrong_type(k, "a whole number");
+            return wrong_type(r, k, "a whole number");
         return gb_ok();
     case BLOCK:
     case LISTS:
@@ -162,7 +161,7 @@ static struct gb_err read_value(struct reader *r, const struct key *k)
     case TEXTS:
         break;
     }
-    if (e != GB_JSON_OBJECT_BEGIN) return wrong_type(k, "an object");
+    if (e != GB_JSON_OBJECT_BEGIN) return wrong_type(r, k, "an object");
     return k->kind == BLOCK ? read_object(r, k->block) : read_map(r, k);
 }
 
@@ -241,10 +240,9 @@ static struct gb_err judge_source(const struct written *w, struct gb_bootstrap *
 /* Empty, unreadable or not positive: the default (spec 07 §1.1). */
 static int64_t duration_or(const char *text, int64_t otherwise)
 {
-    int64_t ns = 0;
-    if (text == NULL || gb_failed(gb_duration_parse(gb_bytes_c(text), &ns)) || ns <= 0)
-        return otherwise;
-    return ns;
+    int64_t ns = otherwise;
+    if (text != NULL && gb_failed(gb_duration_parse(gb_bytes_c(text), &ns))) return otherwise;
+    return ns <= 0 ? otherwise : ns;
 }
 
 static struct gb_err judge_role(const struct written *w, const char *role, struct gb_bootstrap *b)
@@ -365,7 +363,7 @@ static struct gb_err judge(const struct written *w, const char *role, struct gb_
 
 struct gb_err gb_bootstrap_read(struct gb_bytes json, const char *role, struct gb_bootstrap **out)
 {
-    struct reader r = {.arena = gb_arena_new(BYTES_MAX)};
+    struct reader r = {.arena = gb_arena_new(GB_BLUEPRINT_SIZE_MAX)};
     struct gb_bootstrap *b =
         r.arena == NULL ? NULL : gb_arena_alloc(r.arena, sizeof(struct gb_bootstrap));
     if (b == NULL) {

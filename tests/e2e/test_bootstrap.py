@@ -154,7 +154,7 @@ def test_replicas_refuse_an_outbox(folder, door, parts):
 
 
 BAD = {
-    "not JSON": ("{", "no well-formed JSON"),
+    "not JSON": ("{", "invalid JSON at line 1, column 2"),
     "unknown key": ('{"bridge": 1}', 'unknown key'),
     "replicas on DynamoDB (07 check 1)": (
         '{"bridge_id": "b", "topology": "filesystem_replicated", "config_source": "dynamodb"}', "does not go with"),
