@@ -31,6 +31,22 @@ static void remember(struct gb_takeover *t, const struct gb_takeover_verdict *v,
     t->at_ns = at_ns;
 }
 
+/* The generation that evidence begins with where there is none. Not 1: a change of the row removes
+ * evidence, and a renewal that was sent twice can bring an earlier row back. Evidence that begins
+ * anew would then look like what another observer remembers, who would count the time of the
+ * renewal between as unchanged (tests/model, GENERATION). No two begin with the same number: no
+ * other process has this token, and this one's clock does not stand still. */
+static uint64_t first_generation(struct gb_bytes owner, uint64_t answered_ns)
+{
+    uint8_t instant[8], digest[GB_SHA256_SIZE];
+    uint64_t generation = 1;
+    gb_put_u64(instant, answered_ns);
+    const struct gb_bytes parts[] = {owner, gb_bytes(instant, sizeof instant)};
+    gb_sha256_parts(parts, sizeof parts / sizeof parts[0], 4, digest);
+    for (size_t i = 0; i < 6; i++) generation += (uint64_t)digest[i] << (8 * i);
+    return generation; /* at most 2^48: it can rise for ever */
+}
+
 /* Evidence for the row as it is, `elapsed_ns` long. */
 static struct gb_err observe(struct gb_takeover *t, const struct gb_lease_row *row,
                              int64_t elapsed_ns, struct gb_takeover_verdict *v)
@@ -59,7 +75,11 @@ struct gb_err gb_takeover_judge(struct gb_takeover *t, const struct gb_lease_row
     if (gb_lease_is_released(row) || gb_bytes_equal(row->owner, owner)) return gb_ok();
     v->required_ns = gb_lease_required_ns(row);
     gb_lease_fingerprint(row, v->fingerprint);
-    if (!is_about(e, v->fingerprint)) return observe(t, row, 0, v);
+    if (!is_about(e, v->fingerprint)) {
+        struct gb_err err = observe(t, row, 0, v);
+        if (e->generation == 0) v->generation = first_generation(owner, answered_ns);
+        return err;
+    }
     v->elapsed_ns = e->elapsed_ns;
     v->generation = e->generation;
     if (e->elapsed_ns >= v->required_ns) return gb_ok();

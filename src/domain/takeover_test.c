@@ -159,14 +159,50 @@ static void without_own_baseline_nothing_is_added(void **state)
     renew(&w, "dead#9", 3, 1000, 6000);
     assert_false(poll(&w, &t, s(0), 0));
     assert_false(poll(&w, &other, s(1), 0)); /* only looks */
-    assert_int_equal(w.row.evidence.generation, 1);
+    uint64_t first = w.row.evidence.generation;
     gb_takeover_forget(&t); /* a lost write */
     assert_false(poll(&w, &t, s(5), 0));
     assert_int_equal(w.row.evidence.elapsed_ns, 0);
-    assert_false(poll(&w, &other, s(2), 0)); /* 1 s, generation 2 */
+    assert_false(poll(&w, &other, s(2), 0)); /* 1 s more */
     assert_int_equal(w.row.evidence.elapsed_ns, s(1));
-    assert_false(poll(&w, &t, s(6), 0)); /* its baseline was about generation 1 */
+    assert_int_equal(w.row.evidence.generation, first + 1);
+    assert_false(poll(&w, &t, s(6), 0)); /* its baseline was about the one before */
     assert_int_equal(w.row.evidence.elapsed_ns, s(1));
+}
+
+/* A renewal was sent twice, and its first copy comes after the next renewal. The row looks as it
+ * did, and so does evidence about it that begins anew, but it was not unchanged. */
+static void a_row_that_returns_starts_over(void **state)
+{
+    (void)state;
+    struct world w;
+    struct gb_takeover paused = {0}, other = {0};
+    renew(&w, "slow#9", 3, 1000, 6000);
+    assert_false(poll(&w, &paused, s(1), 0));
+    renew(&w, "slow#9", 3, 6000, 6000);
+    renew(&w, "slow#9", 3, 1000, 6000);
+    assert_false(poll(&w, &other, s(6.5), 0));
+    assert_false(poll(&w, &paused, s(7), 0));
+    assert_int_equal(w.row.evidence.elapsed_ns, 0);
+}
+
+static void evidence_begins_with_a_number_of_its_own(void **state)
+{
+    (void)state;
+    const struct gb_bytes other = gb_bytes_c("me#2");
+    struct world w;
+    struct gb_takeover t = {0};
+    struct gb_takeover_verdict v[4];
+    renew(&w, "dead#9", 3, 1000, 6000);
+    assert_int_equal(gb_takeover_judge(&t, &w.row, own, 1, &v[0]).code, GB_OK);
+    assert_int_equal(gb_takeover_judge(&t, &w.row, own, 1, &v[1]).code, GB_OK);
+    assert_int_equal(gb_takeover_judge(&t, &w.row, own, 2, &v[2]).code, GB_OK);
+    assert_int_equal(gb_takeover_judge(&t, &w.row, other, 1, &v[3]).code, GB_OK);
+    assert_true(v[0].generation == v[1].generation);
+    assert_true(v[0].generation != v[2].generation);
+    assert_true(v[0].generation != v[3].generation);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(v[i].generation > 0 && v[i].generation <= UINT64_C(1) << 48);
 }
 
 static void a_clock_that_stands_adds_nothing(void **state)
@@ -261,6 +297,8 @@ int main(void)
         cmocka_unit_test(check_06_8_slow_writes_are_not_counted),
         cmocka_unit_test(any_change_starts_over),
         cmocka_unit_test(without_own_baseline_nothing_is_added),
+        cmocka_unit_test(a_row_that_returns_starts_over),
+        cmocka_unit_test(evidence_begins_with_a_number_of_its_own),
         cmocka_unit_test(a_clock_that_stands_adds_nothing),
         cmocka_unit_test(borders_of_the_numbers),
         cmocka_unit_test(check_06_6_observers_never_exceed_real_time),
