@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -43,6 +44,7 @@ def put(bridge, text):
 
 
 def policy(bridge, n):
+    """Any n up to 297 keeps to the session's memory (P7)."""
     return changed(bridge.doc, routes__0__policy__max_in_flight=n)
 
 
@@ -181,4 +183,147 @@ def test_signal_flood_does_not_starve(deployed):
     bridge.wait_log("configuration applied", 10)
     running[0] = False
     thread.join()
+    assert bridge.terminate() == 0
+
+
+def half(bridge, n):
+    bridge.config.write_text(json.dumps(policy(bridge, n))[:300])
+
+
+def in_place(bridge, n):
+    bridge.config.write_text(json.dumps(policy(bridge, n)))
+
+
+def rename_over(bridge, n):
+    put(bridge, json.dumps(policy(bridge, n)))
+
+
+def delete(bridge, _n):
+    bridge.config.unlink()
+
+
+def folder_instead(bridge, _n):
+    bridge.config.unlink()
+    bridge.config.mkdir()
+
+
+def link_flip(bridge, n):
+    target = bridge.folder / f"version-{n}.json"
+    target.write_text(json.dumps(policy(bridge, n)))
+    (bridge.folder / "link").symlink_to(target)
+    os.replace(bridge.folder / "link", bridge.config)
+
+
+def pipe_instead(bridge, _n):
+    bridge.config.unlink()
+    os.mkfifo(bridge.config)
+
+
+def too_large(bridge, n):
+    put(bridge, json.dumps(policy(bridge, n)) + " " * 5000000)
+
+
+def sparse(bridge, _n):
+    put(bridge, b"")
+    os.truncate(bridge.config, 1 << 40)
+
+
+def invalid(bridge, _n):
+    put(bridge, json.dumps(changed(bridge.doc, routes__0__bindings=["nobody"])))
+
+
+def no_text(bridge, n):
+    put(bridge, bytes(range(256)) * n)
+
+
+def does_not_start(bridge, n):
+    doc = policy(bridge, n)
+    doc["sessions"].append({"id": "extra", "transport": "mqtt", "session_mode": "ephemeral", "options": {"session": {
+        "broker_url": "tls://127.0.0.1:1", "client_id": "extra",
+        "tls": {"ca_cert_file": str(bridge.folder / "none.pem")}}}})
+    doc["receivers"].append({"id": "extra-in", "session_id": "extra", "topics": [{"topic": "a", "qos": 0}]})
+    doc["routes"].append({"id": "extra", "receiver_id": "extra-in", "delivery_mode": "direct_hold",
+                          "bindings": ["to-sqs"], "policy": {"allow_unfenced": True}})
+    put(bridge, json.dumps(doc))
+
+
+def flood(bridge, _n):
+    for _ in range(300):
+        bridge.process.child.send_signal(signal.SIGHUP)
+
+
+EDITS = (half, in_place, rename_over, delete, folder_instead, link_flip, pipe_instead, too_large, sparse, invalid,
+         no_text, does_not_start, flood)
+
+
+def clear(path):
+    """Whatever the last edit left there."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    elif path.is_symlink() or path.exists() and not path.is_file():
+        path.unlink()
+
+
+def edit(bridge, step, n):
+    if step is not flood:
+        clear(bridge.config)
+    if step in (delete, folder_instead, pipe_instead) and not bridge.config.exists():
+        bridge.config.write_text("")
+    step(bridge, n)
+
+
+@pytest.mark.parametrize("pause", [0.1, 0.45])
+def test_every_bad_change_in_any_order(deployed, publisher, fake, pause):
+    """Edits in random order, faster and slower than they settle, while messages flow: each message arrives."""
+    bridge = deployed()
+    shuffled = random.Random(4)
+    flow = Flow(publisher)
+    for n in range(int(15 / pause)):
+        edit(bridge, shuffled.choice(EDITS), 20 + n)
+        time.sleep(pause)
+        assert bridge.alive(), bridge.text()[-2000:]
+    clear(bridge.config)
+    started = bridge.count("bridge started")
+    rename_over(bridge, 280)
+    bridge.wait_log("bridge started", count=started + 1)
+    assert flow.finish(fake) > 100
+    assert bridge.terminate() == 0
+    assert bridge.lines()[-1]["msg"] == "bridge stopped"
+
+
+@pytest.mark.parametrize("step", [s for s in EDITS if s is not half])
+def test_each_bad_change_says_what_happened(deployed, publisher, fake, step):
+    bridge = deployed()
+    says = {in_place: "configuration applied", rename_over: "configuration applied", link_flip: "configuration applied",
+            delete: "idle: no configuration", folder_instead: "the configuration can't be read",
+            pipe_instead: "the configuration can't be read", too_large: "at most 4194304 bytes",
+            sparse: "at most 4194304 bytes", invalid: "nobody", no_text: "configuration rejected",
+            does_not_start: "the configuration before runs again", flood: "bridge started"}[step]
+    flow = Flow(publisher)
+    edit(bridge, step, 77)
+    bridge.wait_log(says)
+    clear(bridge.config)
+    rename_over(bridge, 78)
+    bridge.wait_log("bridge started", count=3 if step in (in_place, rename_over, link_flip, does_not_start) else 2)
+    flow.finish(fake)
+    assert bridge.terminate() == 0
+
+
+@pytest.mark.parametrize("round", range(8))
+def test_terminated_or_killed_in_a_swap(deployed, publisher, fake, round):
+    """SIGTERM ends it in order at each moment of a swap; after a kill the next process goes on."""
+    bridge = deployed()
+    flow = Flow(publisher)
+    for i, step in enumerate((rename_over, does_not_start, invalid, rename_over)):
+        edit(bridge, step, 30 + i)
+        bridge.process.child.send_signal(signal.SIGHUP)
+        time.sleep(0.1 + 0.013 * round + 0.004 * i)
+        if round % 2:
+            bridge.kill()
+        else:
+            assert bridge.terminate() == 0
+            assert bridge.lines()[-1]["msg"] == "bridge stopped"
+        edit(bridge, rename_over, 50 + i)
+        bridge.start(wait="mqtt subscriptions converged")
+    flow.finish(fake)
     assert bridge.terminate() == 0
