@@ -182,7 +182,10 @@ static void phase_op_done(struct gb_op *op, void *arg)
     if (gb_failed(op->result)) {
         GB_LOG(GB_LOG_WARN, "stopping: a part did not end cleanly",
                gb_lf_int("phase", (int64_t)r->phase), gb_lf_err(&op->result));
-        if (!gb_failed(r->result)) r->result = op->result;
+        bool draining = r->phase == GB_PHASE_ROUTES || r->phase == GB_PHASE_DRAINERS;
+        bool left = draining && op->result.code == GB_TIMEOUT;
+        struct gb_err *first = left ? &r->left : &r->result;
+        if (!gb_failed(*first)) *first = op->result;
     }
     if (--r->pending == 0) enter(r, (enum gb_runtime_phase)(r->phase + 1));
 }
@@ -301,7 +304,7 @@ static void close_dynamodb(struct gb_runtime *r)
 
 static void ended(struct gb_runtime *r)
 {
-    r->done(r->done_arg, r->result);
+    r->done(r->done_arg, gb_failed(r->result) ? r->result : r->left);
 }
 
 /* A phase without operations is passed through at once. */
@@ -322,14 +325,9 @@ static void enter(struct gb_runtime *r, enum gb_runtime_phase phase)
     }
 }
 
-void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
-                     void (*done)(void *arg, struct gb_err result), void *arg)
+static void set_deadline(struct gb_runtime *r, uint64_t deadline_ns)
 {
-    GB_ASSERT(!r->stopping);
     uint64_t now_ns = gb_reactor_now_ns(r->reactor);
-    r->stopping = true;
-    r->done = done;
-    r->done_arg = arg;
     r->deadline_ns = deadline_ns;
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     uint64_t reserve_ns = left_ns / 4 < close_reserve_ns ? left_ns / 4 : close_reserve_ns;
@@ -338,10 +336,46 @@ void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
     if (drain_ns > 0 && settle_ns > (uint64_t)drain_ns) settle_ns = (uint64_t)drain_ns;
     if (settle_ns > settle_max_ns) settle_ns = settle_max_ns;
     r->settle_deadline_ns = now_ns + settle_ns;
+}
+
+/* What comes after the drainers is bounded by their connections. */
+void gb_runtime_hurry(struct gb_runtime *r, uint64_t deadline_ns)
+{
+    GB_ASSERT(r->stopping);
+    uint64_t settle_ns = r->settle_deadline_ns;
+    if (deadline_ns >= r->deadline_ns) return;
+    set_deadline(r, deadline_ns);
+    if (r->settle_deadline_ns > settle_ns) r->settle_deadline_ns = settle_ns;
+    if (r->phase == GB_PHASE_ROUTES) {
+        for (size_t i = 0; i < r->route_count; i++) {
+            if (r->routes[i].route != NULL)
+                gb_route_hurry(r->routes[i].route, r->settle_deadline_ns);
+        }
+    } else if (r->phase == GB_PHASE_DRAINERS) {
+        for (size_t i = 0; i < r->drainer_count; i++) {
+            if (r->drainers[i].drainer != NULL)
+                gb_drainer_hurry(r->drainers[i].drainer, r->settle_deadline_ns);
+        }
+    }
+}
+
+void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
+                     void (*done)(void *arg, struct gb_err result), void *arg)
+{
+    GB_ASSERT(!r->stopping);
+    r->stopping = true;
+    r->done = done;
+    r->done_arg = arg;
+    set_deadline(r, deadline_ns);
     bool starting = r->phase == GB_PHASE_PREFLIGHT || r->phase == GB_PHASE_MARKS;
     if (r->phase == GB_PHASE_PREFLIGHT) gb_op_cancel(&r->preflight.op);
     if (starting && r->pending > 0) return; /* preflight_done, mark_read go on from there */
     enter(r, GB_PHASE_ROUTES);
+}
+
+bool gb_runtime_closed(const struct gb_runtime *r)
+{
+    return r->phase == GB_PHASE_ENDED && !gb_failed(r->result);
 }
 
 void gb_runtime_free(struct gb_runtime *r)

@@ -36,6 +36,11 @@ void gb_runtime_start(struct gb_runtime *r);
  * runtime that never started only closes it. */
 void gb_runtime_stop(struct gb_runtime *r, uint64_t deadline_ns,
                      void (*done)(void *arg, struct gb_err result), void *arg);
+/* An earlier deadline for a stop under way. */
+void gb_runtime_hurry(struct gb_runtime *r, uint64_t deadline_ns);
+/* After `done`: nothing of it is left at work, so that another may take its place. Deliveries that
+ * were cut off at the deadline do not count: their source or the outbox has them. */
+bool gb_runtime_closed(const struct gb_runtime *r);
 void gb_runtime_free(struct gb_runtime *r); /* after `done`; NULL ok */
 
 #endif

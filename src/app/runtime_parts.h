@@ -104,7 +104,8 @@ struct gb_runtime {
         close_lease;
     bool started, stopping, terminal;
     uint64_t deadline_ns, settle_deadline_ns;
-    struct gb_err result; /* first failure of the stop */
+    struct gb_err left;   /* deliveries were cut off at the deadline: they come again */
+    struct gb_err result; /* first failure of the stop beside that */
     void (*done)(void *arg, struct gb_err result);
     void *done_arg;
 };

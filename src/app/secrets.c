@@ -257,6 +257,23 @@ static struct gb_err fetch_parameter(struct gb_secrets *s, const struct secret *
 
 /* --- all of them --- */
 
+/* What only they show of a session, while the document before still runs. */
+static struct gb_err check_use(const struct gb_secrets *s)
+{
+    const struct gb_blueprint *b = s->cfg.blueprint;
+    for (size_t i = 0; i < b->session_count; i++) {
+        const struct gb_bp_session *session = &b->sessions[i];
+        const struct gb_credential_set *set = gb_secrets_find(s, session->credentials_uri);
+        if (set == NULL || !session->in_use) continue;
+        const struct gb_bp_mqtt_session *m = &session->mqtt;
+        struct gb_err err = gb_blueprint_check_credentials(
+            session, m->username == NULL ? set->username : m->username,
+            m->password == NULL ? set->password : m->password);
+        if (gb_failed(err)) return gb_err_in(err, "session %s: credentials_uri", session->id);
+    }
+    return gb_ok();
+}
+
 static void finish(struct gb_secrets *s)
 {
     struct gb_op *op = s->op;
@@ -298,6 +315,7 @@ static void fetch_next(struct gb_secrets *s)
         if (!file && !gb_failed(err)) return;
         s->next++;
     }
+    if (!gb_failed(s->result)) s->result = check_use(s);
     close_client(s);
 }
 

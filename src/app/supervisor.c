@@ -205,13 +205,14 @@ static void start_next(struct gb_supervisor *s)
 static void current_stopped(void *arg, struct gb_err result)
 {
     struct gb_supervisor *s = arg;
-    if (gb_failed(result)) {
+    bool closed = gb_runtime_closed(s->current->runtime);
+    if (gb_failed(result) && (s->ending || !closed)) {
         GB_LOG(GB_LOG_ERROR, "the shutdown was not clean", gb_lf_err(&result));
         if (s->exit_code == 0) s->exit_code = 1;
     }
     gb_runtime_free(s->current->runtime);
     s->current->runtime = NULL;
-    if (gb_failed(result) && !s->ending) {
+    if (!closed && !s->ending) {
         s->ending = true; /* an uncertain teardown: no second runtime beside it (spec 07 §3) */
         s->cfg.ending(s->cfg.arg, gb_supervisor_shutdown_ns(s));
     }
@@ -403,7 +404,10 @@ void gb_supervisor_stop(struct gb_supervisor *s, int exit_code)
     case SUPERVISOR_RUNNING:
         gb_supervisor_stop_current(s, gb_supervisor_shutdown_ns(s));
         break;
-    case SUPERVISOR_STOPPING:
+    case SUPERVISOR_STOPPING: /* for another document; the process has less time */
+        gb_runtime_hurry(s->current->runtime,
+                         gb_supervisor_now(s) + (uint64_t)gb_supervisor_shutdown_ns(s));
+        break;
     case SUPERVISOR_UNDOING:
     case SUPERVISOR_CLOSING:
     case SUPERVISOR_ENDED:

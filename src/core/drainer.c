@@ -501,3 +501,8 @@ void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, v
     d->timer.fire = stop_deadline;
     gb_timer_start(&d->timer, deadline_ns);
 }
+
+void gb_drainer_hurry(struct gb_drainer *d, uint64_t deadline_ns)
+{
+    if (d->stop_op != NULL && !d->stop_overdue) gb_timer_start(&d->timer, deadline_ns);
+}

@@ -51,6 +51,8 @@ bool gb_drainer_idle(const struct gb_drainer *d);
  * max_timeout and op.deadline_ns; then completes. GB_TIMEOUT when that was cut short; what a
  * destination refuses meanwhile waits in the outbox and is no unclean stop. */
 void gb_drainer_stop(struct gb_drainer *d, struct gb_op *op, gb_done_fn *done, void *arg);
+/* An earlier deadline for a stop under way. */
+void gb_drainer_hurry(struct gb_drainer *d, uint64_t deadline_ns);
 /* Never started, or stop completed; NULL ok. A stalled drainer whose operations are still out keeps
  * its memory. */
 void gb_drainer_free(struct gb_drainer *d);

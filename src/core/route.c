@@ -338,3 +338,8 @@ void gb_route_stop(struct gb_route *r, struct gb_op *op, gb_done_fn *done, void 
     gb_timer_start(&r->stop_timer, op->deadline_ns);
     gb_route_maybe_stopped(r);
 }
+
+void gb_route_hurry(struct gb_route *r, uint64_t deadline_ns)
+{
+    if (r->stop_op != NULL && !r->cancelling) gb_timer_start(&r->stop_timer, deadline_ns);
+}

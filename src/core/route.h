@@ -60,6 +60,8 @@ void gb_route_start(struct gb_route *r); /* starts the receiver with this route 
  * cancelled and stays unsettled at the source (cancellation rule). Completes when nothing is in
  * flight: GB_OK when all settled, GB_TIMEOUT when something had to be cancelled. */
 void gb_route_stop(struct gb_route *r, struct gb_op *op, gb_done_fn *done, void *arg);
+/* An earlier deadline for a stop under way. */
+void gb_route_hurry(struct gb_route *r, uint64_t deadline_ns);
 void gb_route_free(struct gb_route *r); /* never started, or stop completed; NULL ok */
 void gb_route_get_state(const struct gb_route *r, struct gb_route_state *out);
 

@@ -137,8 +137,9 @@ struct key {
 static struct gb_err read_object(struct gb_json_reader *r, const struct key *keys, size_t count,
                                  struct gb_credential_set *out, uint32_t *seen);
 
-static struct gb_err wrong(const struct key *k, const char *want)
+static struct gb_err wrong(const struct gb_json_reader *r, const struct key *k, const char *want)
 {
+    if (r->event == GB_JSON_ERROR) return malformed("no well-formed JSON");
     return gb_err(GB_INVALID_PAYLOAD, "credentials: \"%s\" is not %s", k->name, want);
 }
 
@@ -147,11 +148,11 @@ static struct gb_err read_pems(struct gb_json_reader *r, const struct key *k, ch
     enum gb_json_event e = gb_json_next(r);
     if (e == GB_JSON_NULL) return gb_ok();
     if (e == GB_JSON_STRING) return add_pem(r, to);
-    if (e != GB_JSON_ARRAY_BEGIN) return wrong(k, "a text or a list of texts");
+    if (e != GB_JSON_ARRAY_BEGIN) return wrong(r, k, "a text or a list of texts");
     struct gb_err err = gb_ok();
     while (!gb_failed(err) && (e = gb_json_next(r)) == GB_JSON_STRING) err = add_pem(r, to);
     if (gb_failed(err)) return err;
-    return e == GB_JSON_ARRAY_END ? gb_ok() : wrong(k, "a list of texts");
+    return e == GB_JSON_ARRAY_END ? gb_ok() : wrong(r, k, "a list of texts");
 }
 
 static struct gb_err read_value(struct gb_json_reader *r, const struct key *k,
@@ -162,9 +163,9 @@ static struct gb_err read_value(struct gb_json_reader *r, const struct key *k,
     if (k->kind == PEMS) return read_pems(r, k, text);
     enum gb_json_event e = gb_json_next(r);
     if (e == GB_JSON_NULL) return gb_ok();
-    if (k->kind == TEXT) return e == GB_JSON_STRING ? take(r, text) : wrong(k, "a text");
+    if (k->kind == TEXT) return e == GB_JSON_STRING ? take(r, text) : wrong(r, k, "a text");
     if (k->kind == FLAG) {
-        if (e != GB_JSON_TRUE && e != GB_JSON_FALSE) return wrong(k, "true or false");
+        if (e != GB_JSON_TRUE && e != GB_JSON_FALSE) return wrong(r, k, "true or false");
         out->insecure_skip_verify = e == GB_JSON_TRUE;
         return gb_ok();
     }
@@ -172,7 +173,7 @@ static struct gb_err read_value(struct gb_json_reader *r, const struct key *k,
     while (count < BLOCK_KEYS_MAX && k->block[count].name != NULL) count++;
     uint32_t seen = 0;
     return e == GB_JSON_OBJECT_BEGIN ? read_object(r, k->block, count, out, &seen)
-                                     : wrong(k, "an object");
+                                     : wrong(r, k, "an object");
 }
 
 /* Behind the `{`, up to its `}`; keys that nobody reads are passed over. A bit of `seen` for each

@@ -52,7 +52,7 @@ class Deployed(rig.Bridge):
 
     def start(self, wait="bridge started", seconds=30):
         seen = self.count(wait) if wait else 0
-        self.process = rig.Process("gobridge", [str(rig.BRIDGE), *self.args], self.log, self.env)
+        self.process = rig.Process("gobridge", [*self.wrapper, str(rig.BRIDGE), *self.args], self.log, self.env)
         if wait:
             rig.wait_until(lambda: self.count(wait) > seen or not self.alive(), seconds, f"the bridge logs {wait!r}")
         return self

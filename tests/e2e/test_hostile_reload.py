@@ -1,6 +1,7 @@
 """Documents that change in bad ways while messages flow: nothing is lost, nothing ends, the log says what happened."""
 
 import copy
+import copy
 import itertools
 import json
 import os
@@ -326,4 +327,99 @@ def test_terminated_or_killed_in_a_swap(deployed, publisher, fake, round):
         edit(bridge, rename_over, 50 + i)
         bridge.start(wait="mqtt subscriptions converged")
     flow.finish(fake)
+    assert bridge.terminate() == 0
+
+
+DIRECT = {"shared_outbox": {}, "direct_hold": {
+    "routes.0.delivery_mode": "direct_hold", "routes.0.session": None,
+    "routes.0.policy": {"allow_unfenced": True, "max_in_flight": 5}}}
+
+
+@pytest.mark.parametrize("mode", DIRECT)
+def test_swap_while_the_queue_hangs(deployed, publisher, fake, mode):
+    """Sends that do not end within drain_timeout are cut off; their messages come again, the process stays."""
+    bridge = deployed(changes={"bridge.drain_timeout": "1s", **DIRECT[mode]})
+    fake.block()
+    sent = [b"h%d" % i for i in range(40)]
+    for payload in sent:
+        publisher.publish("telemetry/x", payload, message_id=payload.decode())
+    rig.wait_until(lambda: fake.waiting() > 0, 10, "a request hangs")
+    put(bridge, json.dumps(policy(bridge, 6)))
+    bridge.wait_log("configuration applied", 15)
+    assert bridge.alive()
+    fake.unblock()
+    fake.wait_for_payloads(sent, 30)
+    assert bridge.terminate() == 0
+
+
+@pytest.mark.parametrize("mode", DIRECT)
+def test_terminated_in_a_swap_while_the_queue_hangs(deployed, publisher, fake, mode):
+    """SIGTERM's own budget counts from then on, shorter than what is left of drain_timeout."""
+    bridge = deployed(changes={"bridge.drain_timeout": "20s", "bridge.shutdown_timeout": "3s", **DIRECT[mode]})
+    fake.block()
+    publisher.publish("telemetry/x", b"held", message_id="held")
+    rig.wait_until(lambda: fake.waiting() > 0, 10, "a request hangs")
+    put(bridge, json.dumps(policy(bridge, 6)))
+    time.sleep(0.8)
+    started = time.monotonic()
+    assert bridge.terminate() == 1  # a message was left (08 §3), and all the same it ended in order
+    assert time.monotonic() - started < 3
+    assert "the shutdown was not clean" in bridge.text()
+    assert "shutdown_timeout is over" not in bridge.text()
+    assert bridge.lines()[-1]["msg"] == "bridge stopped"
+
+
+WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
+
+
+def test_permission_taken_away(deployed, publisher, fake):
+    bridge = deployed(start=False)
+    bridge.wrapper = WITHOUT_RIGHTS
+    bridge.start(wait="mqtt subscriptions converged")
+    bridge.config.chmod(0)
+    bridge.wait_log("access denied; check owner and mode")
+    publisher.publish("telemetry/x", b"on", message_id="on")
+    fake.wait_for_payloads([b"on"])
+    bridge.config.chmod(0o600)
+    bridge.wait_log("the configuration can be read again")
+    bridge.config.parent.chmod(0)  # nobody can say that a name is not in there
+    bridge.wait_log("access denied; check owner and mode", count=2)
+    bridge.config.parent.chmod(0o700)
+    bridge.wait_log("the configuration can be read again", count=2)
+    assert bridge.count("bridge started") == 1
+    assert bridge.terminate() == 0
+
+
+def test_credentials_of_the_next_document(deployed, publisher, fake, folder):
+    """A set that is missing or broken leaves the running document alone; SIGHUP tries again, and tells no secret."""
+    bridge = deployed()
+    base = folder / "creds"
+    base.mkdir()
+    bridge.terminate()
+    bridge.bootstrap["credential_file_path"] = str(base)
+    bridge.env["GOBRIDGE_AWS_BOOTSTRAP_JSON"] = json.dumps(bridge.bootstrap)
+    bridge.start(wait="mqtt subscriptions converged")
+    doc = copy.deepcopy(bridge.doc)
+    doc["sessions"][0]["options"]["credentials_uri"] = "file://plant/secret-name"
+    doc["sessions"][0]["options"]["session"]["allow_plaintext_credentials"] = True
+    flow = Flow(publisher)
+    put(bridge, json.dumps(doc))
+    bridge.wait_log("configuration rejected; the running one serves on")
+    (base / "plant").mkdir()
+    path = base / "plant" / "secret-name.json"
+    bad = ["", "{", '{"credentials":{"Password":{"Username":"u","Password":"hunter2"', "\0", "[" * 100000,
+           '{"credentials":{"Password":{"Username":"u\\u0000","Password":"hunter2"}}}',
+           '{"credentials":{"Password":{"Password":"hunter2"}}}', '{"credentials":[]}',
+           '{"credentials":{"Password":{"Username":"u","Password":"hunter2"},"Password":{}}}',
+           '{"credentials":{"Password":{"Username":"u","Password":"' + "hunter2" * 20000 + '"}}}', " " * 2000000]
+    for i, text in enumerate(bad):
+        path.write_text(text)
+        bridge.process.child.send_signal(signal.SIGHUP)
+        bridge.wait_log("configuration rejected; the running one serves on", count=2 + i)
+    path.write_text('{"credentials":{"Password":{"Username":"u","Password":"hunter2"}}}')
+    path.chmod(0o600)
+    bridge.process.child.send_signal(signal.SIGHUP)
+    bridge.wait_log("configuration applied")
+    flow.finish(fake)
+    assert "hunter2" not in bridge.text() and "secret-name" not in bridge.text()
     assert bridge.terminate() == 0
