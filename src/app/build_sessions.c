@@ -134,7 +134,7 @@ static struct gb_err build_session(struct gb_runtime *r, struct gb_built_session
         .reconnect_delay_ns = m->reconnect_delay.ns,
         .reconnect_max_delay_ns = m->reconnect_max_delay.ns,
         .unmatched_grace_ns = m->unmatched_grace.ns,
-        .clean_start = m->clean_start.value,
+        .clean_start = m->clean_start.value && !r->cfg.again, /* once per process start */
         .session_expiry_interval_s = (uint32_t)m->session_expiry_interval.value,
         .receive_maximum = (uint16_t)m->receive_maximum.value,
         .max_payload_bytes = (uint32_t)m->max_payload_bytes.value,

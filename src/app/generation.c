@@ -47,6 +47,7 @@ struct gb_err gb_generation_build(struct gb_generation *g, const struct gb_gener
         .metrics = cfg->metrics,
         .blueprint = g->blueprint,
         .secrets = g->secrets,
+        .again = cfg->again,
         .instance_id = g->instance_id,
         .owner = g->owner,
         .started = started,

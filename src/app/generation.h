@@ -24,6 +24,7 @@ struct gb_generation_cfg {
     const struct gb_bootstrap *bootstrap;
     const char *nonce;
     const char *fallback_id; /* instance id where nobody gives one */
+    bool again;              /* a document ran before */
 };
 /* `texts` and `digest` as in gb_document_load_deployed. */
 struct gb_err gb_generation_read(const struct gb_generation_cfg *cfg,

@@ -22,6 +22,7 @@ struct gb_runtime_cfg {
     const char *instance_id;
     const char *owner;                /* token of the process: instance_id#<boot-nonce> */
     const struct gb_secrets *secrets; /* resolved; needed while the runtime is built */
+    bool again;                       /* not the first one that ran in this process */
     /* Preflight and marks are done, everything runs. */
     void (*started)(void *arg);
     /* Something is terminal (spec 08 §1): the process must stop and exit non-zero. */

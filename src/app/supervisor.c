@@ -196,6 +196,7 @@ static void start_next(struct gb_supervisor *s)
         const struct gb_opt_word *level = &s->next->blueprint->bridge.log_level;
         if (level->given) gb_log_set_level((enum gb_log_level)level->value);
     }
+    s->generations.again = s->activated;
     struct gb_err err = gb_generation_build(s->next, &s->generations, on_started, on_terminal, s);
     if (gb_failed(err)) undo(s, err);
 }

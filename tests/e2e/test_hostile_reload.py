@@ -423,3 +423,35 @@ def test_credentials_of_the_next_document(deployed, publisher, fake, folder):
     flow.finish(fake)
     assert "hunter2" not in bridge.text() and "secret-name" not in bridge.text()
     assert bridge.terminate() == 0
+
+
+def test_clean_start_is_of_the_process(new_bridge, broker, publisher, fake):
+    """A change of the document is no start: what waits at the broker meanwhile is not wiped (03 §2)."""
+    bridge = new_bridge({"sessions.0.options.session.clean_start": True, "routes.0.delivery_mode": "shared_outbox"})
+    flow = Flow(publisher, 0.0005)
+    for n in range(6):
+        bridge.write(policy(bridge, 50 + n))
+        bridge.process.child.send_signal(signal.SIGHUP)
+        bridge.wait_log("configuration applied", count=n + 1)
+    flow.finish(fake)
+    bridge.terminate()
+    publisher.publish("telemetry/x", b"wiped", message_id="wiped")
+    publisher.flush()
+    bridge.start()
+    publisher.publish("telemetry/x", b"last", message_id="last")
+    fake.wait_for_payloads([b"last"])
+    assert b"wiped" not in fake.distinct()
+    assert bridge.terminate() == 0
+
+
+def test_clean_start_of_an_exclusive_session_wipes_nothing(new_bridge, publisher, fake, folder):
+    """03 check 4: what was queued while nobody held the lease is delivered to the next owner."""
+    bridge = new_bridge({"sessions.0.session_mode": "exclusive", "sessions.0.options.session.clean_start": True,
+                         "stores.lease": {"type": "sqlite", "options": {"path": str(folder / "lease.db")}}})
+    assert bridge.terminate() == 0
+    publisher.publish("telemetry/x", b"waits", message_id="waits")
+    publisher.flush()
+    bridge.start()
+    fake.wait_for_payloads([b"waits"])
+    assert bridge.text().count("clean_start: true is overridden") == 2  # once a start
+    assert bridge.terminate() == 0

@@ -44,7 +44,7 @@ struct gb_mqtt_session_cfg {
     int64_t connect_timeout_ns, reconnect_timeout_ns, reconcile_timeout_ns;
     int64_t reconnect_delay_ns, reconnect_max_delay_ns;
     int64_t unmatched_grace_ns;
-    bool clean_start;
+    bool clean_start;                   /* of a persistent session, at its first connect */
     uint32_t session_expiry_interval_s; /* resolved: durable 0 -> 86400 */
     uint16_t receive_maximum;           /* resolved: 0 -> 192 */
     /* messages beyond receive_maximum (docs/decisions/0304); 0 -> 64 MiB */

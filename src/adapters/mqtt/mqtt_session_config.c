@@ -108,6 +108,8 @@ struct gb_err gb_mqtt_session_copy_cfg(struct gb_mqtt_session *s,
     if (!gb_failed(err)) err = copy_topics(s);
     if (!gb_failed(err)) err = parse_urls(s);
     if (s->cfg.mode == GB_MQTT_EPHEMERAL) s->cfg.session_expiry_interval_s = 0;
+    /* Else the next owner would wipe what waits for it (spec 03 §2). */
+    if (s->cfg.mode == GB_MQTT_EXCLUSIVE) s->cfg.clean_start = false;
     return err;
 }
 

@@ -26,7 +26,9 @@ static void check_03_04_clean_start_and_expiry(void **state)
                 {GB_MQTT_EPHEMERAL, true, 500, true, 0},
                 {GB_MQTT_PERSISTENT, false, 86400, false, 86400},
                 {GB_MQTT_PERSISTENT, false, 500, false, 500},
-                {GB_MQTT_PERSISTENT, true, 86400, true, 86400}};
+                {GB_MQTT_PERSISTENT, true, 86400, true, 86400},
+                {GB_MQTT_EXCLUSIVE, false, 86400, false, 86400},
+                {GB_MQTT_EXCLUSIVE, true, 500, false, 500}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct mqtt_rig r;
         mqtt_rig_init(&r);
