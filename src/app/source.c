@@ -11,6 +11,8 @@
 #include "io/worker.h"
 
 static const uint64_t look_interval_ns = 1000000000ull; /* notify */
+/* Between two readings, whatever is written: a shorter pace would only keep a processor busy. */
+static const uint64_t shortest_ns = 10000000ull;
 
 /* A change of it means that a file was written or replaced; its bytes decide. */
 struct signature {
@@ -119,7 +121,8 @@ static void wait_next(struct gb_source *s)
     } else if (s->cfg.notify && now_of(s) + look_interval_ns < due_ns) {
         due_ns = now_of(s) + look_interval_ns;
     }
-    gb_timer_start(&s->timer, due_ns);
+    uint64_t soonest_ns = now_of(s) + shortest_ns;
+    gb_timer_start(&s->timer, due_ns < soonest_ns ? soonest_ns : due_ns);
 }
 
 static void on_timer(struct gb_timer *timer)

@@ -200,7 +200,9 @@ _Static_assert(sizeof keys / sizeof keys[0] <= 64, "a bit for each key");
 
 static struct gb_err refuse(const char *key, const char *value, const char *rule)
 {
-    return gb_err(GB_INVALID_CONFIG, "bootstrap: %s \"%.*s\" %s", key, SHOWN_MAX, value, rule);
+    char shown[SHOWN_MAX];
+    gb_bytes_show(gb_bytes_c(value), shown, sizeof shown);
+    return gb_err(GB_INVALID_CONFIG, "bootstrap: %s \"%s\" %s", key, shown, rule);
 }
 
 static struct gb_err required(const char *key, const char *why)
@@ -302,10 +304,11 @@ static struct gb_err judge_ha(const struct written *w, struct gb_bootstrap *b)
         if (tables[i].value == NULL) return required(tables[i].key, why);
         for (size_t k = 0; k < i; k++) {
             if (strcmp(tables[i].value, tables[k].value) != 0) continue;
+            char shown[SHOWN_MAX];
+            gb_bytes_show(gb_bytes_c(tables[i].value), shown, sizeof shown);
             return gb_err(GB_INVALID_CONFIG,
-                          "bootstrap: %s and %s are both \"%.*s\"; each role "
-                          "has a table of its own",
-                          tables[k].key, tables[i].key, SHOWN_MAX, tables[i].value);
+                          "bootstrap: %s and %s are both \"%s\"; each role has a table of its own",
+                          tables[k].key, tables[i].key, shown);
         }
     }
     if (w->fingerprint == NULL) return required("dynamodb_ha_config_fingerprint", why);

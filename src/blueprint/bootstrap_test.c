@@ -143,6 +143,9 @@ static const struct {
      NULL, "\"dynamodb\" is not supported yet by this release; use file"},
     {"{\"bridge_id\":\"b\",\"config_source\":\"dynamodb\",\"topology\":\"filesystem_replicated\"}",
      NULL, "does not go with topology filesystem_replicated"},
+    {"{" BASE ",\"topology\":\"x\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac"
+     "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\"}",
+     NULL, "\u20ac...\" is not one of: single, "},
     {"{" BASE ",\"topology\":\"ha\"}", NULL, "\"ha\" is not one of: single, "},
     {"{" BASE ",\"node_role\":\"boss\"}", NULL, "\"boss\" is not one of: control, worker"},
     {"{" BASE "}", "boss", "\"boss\" is not one of: control, worker"},

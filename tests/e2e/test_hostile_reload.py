@@ -455,3 +455,49 @@ def test_clean_start_of_an_exclusive_session_wipes_nothing(new_bridge, publisher
     fake.wait_for_payloads([b"waits"])
     assert bridge.text().count("clean_start: true is overridden") == 2  # once a start
     assert bridge.terminate() == 0
+
+
+def processor_seconds(bridge):
+    with open(f"/proc/{bridge.pid}/stat") as stat:
+        user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_shortest_pace_leaves_the_processor_alone(deployed, publisher, fake):
+    """Any interval above 0 is accepted, and none makes the bridge read without a pause."""
+    bridge = deployed(start=False)
+    bridge.bootstrap["poll_interval"] = "1ns"
+    bridge.env["GOBRIDGE_AWS_BOOTSTRAP_JSON"] = json.dumps(bridge.bootstrap)
+    bridge.start(wait="mqtt subscriptions converged")
+    before = processor_seconds(bridge)
+    time.sleep(2)
+    assert processor_seconds(bridge) - before < 0.7
+    put(bridge, json.dumps(policy(bridge, 51)))
+    bridge.wait_log("configuration applied")
+    assert bridge.terminate() == 0
+
+
+def test_bad_overlays(folder, broker, publisher, fake, parts):
+    """Each layer is judged by its own name, also behind one that can't be used."""
+    doc = rig.document(folder, broker.port, fake.queue_url(), fake.endpoint)
+    first, second = folder / "first.yaml", folder / "second.yaml"
+    for overlay in (first, second):
+        overlay.write_text("config_watch: {mode: poll, poll_interval: 100ms}\n")
+    bridge = rig.Bridge(folder, doc, args=["-overlay", str(first), "-overlay", str(second)])
+    parts.append(bridge)
+    bridge.seed()
+    bridge.start()
+    flow = Flow(publisher)
+    first.write_bytes(b"#" * 4194305)
+    second.write_text("bridge: {log_level: loud}\n")
+    bridge.wait_log("configuration rejected; the running one serves on")
+    assert "first.yaml: a document has at most 4194304 bytes" in bridge.text()
+    first.write_text("bridge: {shutdown_timeout: 9s}\n")
+    bridge.wait_log("configuration rejected; the running one serves on", count=2)
+    assert "second.yaml:1:" in bridge.text() and "loud" in bridge.text()
+    second.unlink()
+    bridge.wait_log("the configuration can't be read")
+    second.write_text("{}\n")
+    bridge.wait_log("configuration applied")
+    flow.finish(fake)
+    assert bridge.terminate() == 0
