@@ -49,7 +49,7 @@ lint:
 	scripts/setup.sh check
 	scripts/lint.py
 
-# Searches tests/model/lease.pml; unfinished, see tests/model/README.md
+# Searches the lease protocol's model and its weakened variants, a few minutes; see tests/model/README.md
 model:
 	scripts/setup.sh check
 	tests/model/check.py

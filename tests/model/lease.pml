@@ -1,212 +1,406 @@
-/* The lease protocol on a shared row, for exhaustive search. README.md says what is left out.
- * Bounds: TTL 2 ticks; ages saturate at 4; VMAX terms, RMAX renewals per term, CRASH crashes. A late request
- * (given up by its caller, applied later) stays in its instance's one slot `g`. Wall clocks do not occur. */
+/* The lease protocol on one shared row (specification 06 §5 to §7.4), searched by check.py; README.md says what is left
+ * out and what each variant showed.
+ *
+ * Time is discrete. TTL is the row's duration in ticks; ages, elapsed times and the time since a call began stop counting
+ * at TTL, because nothing asks for more. Wall clocks do not occur: `renewed_at` and `expires_at` are one value, the
+ * tuple, that is only compared for equality, as are versions and generations. Such values come from no bounded counter:
+ * a new one is NEW, and after each step all are renumbered in the order in which they occur (`renumber`), which cannot
+ * be told from ever larger numbers. Of a version it is only kept whether it is the row's. Thus the number of terms,
+ * renewals, polls and crashes is not bounded.
+ *
+ * Bounds: N instances, TTL ticks, and one request at a time that its sender has given up, or that was sent twice, and
+ * that still reaches the store (`late`). A request whose sender still waits may take for ever as well.
+ *
+ * Options (-D): N, TTL; READ_AT_ONCE, ANSWER_AT_ONCE: no time passes between a read and its answer, a write and its
+ * answer; NO_REPEAT: no renewal is sent twice; AUTHORITY: only the goal is asserted, not what leads to it; FENCE: with
+ * the outbox's fence; LIVE: a dead owner is replaced (below); NO_PRUNE: nothing is forgotten early; TRACE: print each
+ * state; WEAK_<NAME>: without that rule. */
 #ifndef N
 #define N 2
 #endif
-#ifndef VMAX
-#define VMAX 2
-#endif
-#ifndef RMAX
-#define RMAX 1
-#endif
-#ifndef CRASH
-#define CRASH 0
-#endif
+#ifndef TTL
 #define TTL 2
-#define TOP 4
-#define NONE 15
-#define INC(x) x = (x < TOP -> x + 1 : x)
-#define FP(v, r) (v * 4 + r + 1)
-/* Requests. */
-#define EVID 1
-#define TAKE 2
-#define RENEW 3
-#define RELEASE 4
-/* Instance: idle, read sent, read applied, write sent, write applied. */
-#define IDLE 0
-#define RSENT 1
-#define RDONE 2
-#define WSENT 3
-#define WDONE 4
+#endif
+#ifdef LIVE
+#ifndef BOUND
+#define BOUND (TTL + 2 * MAX_POLL + CALLS * CALL) /* specification 06 §9.1 */
+#endif
+#endif
+#define NEW 15  /* a value that occurs nowhere else */
+#define NOT 14  /* no baseline */
+#define BACK 13 /* the observer's clock reads less than at its baseline */
+#define FORMER 9 /* the token of a process that has ended */
 
-typedef Req { byte kind, by, own, ver, ren, el, gen, fp, nel, ngen; bit free };
-typedef Inst {
-    byte pc, me, left, tok, pre, b, bver, bren, bel, bgen, bfp;
-    bit up, asleep, ok;
-    Req q, g;
+/* Requests that change the row. GONE: one whose condition can never hold any more. */
+#define CREATE 1
+#define EVID 2
+#define TAKE 3
+#define RENEW 4
+#define RELEASE 5
+#define GONE 6
+
+/* What an instance waits for: nothing; the answer of its read; the store; the store's answer. */
+#define IDLE 0
+#define READ 1
+#define SENT 2
+#define DONE 3
+
+typedef Req {
+    byte kind, by;         /* the sender's token */
+    byte own;              /* as read: 0 released */
+    byte tup, fp, gen, el; /* as read: the tuple; the evidence, gen 0: none */
+    byte nel, ngen;        /* EVID: what it writes */
+    byte wtup;             /* RENEW: the tuple that it writes */
+    bit cur;               /* the version as read, or that of the token, is still the row's */
+    bit free;              /* TAKE: needs no observation */
 };
+typedef Inst {
+    byte pc, left; /* ticks to the local deadline; authority while > 0 */
+    byte pre;      /* ticks since the call began */
+    byte b;        /* ticks since the baseline by the observer's clock */
+    byte btup, bgen, bel;
+    bit ok; /* DONE: applied */
+    bit cur; /* has a token whose version is the row's */
+    Req q;
+#ifdef FENCE
+    byte claim; /* of outbox records: 1 with the version that the fence has, 2 with an older one */
+#endif
+};
+#ifdef FENCE
+bit fenced; /* the outbox's fence has the row's version; it rises with a claim, not with a takeover */
+#endif
 Inst p[N];
-byte own = 1, ver = 1, ren, el, gen, fp, age, crashes;
+Req late;
+byte own, tup, fp, gen, el; /* the row; tup 0: absent */
+byte age;                   /* since the tuple changed */
+byte map[16], n, k; /* of `renumber`; zero between steps */
 
 inline copy(to, from) {
-    to.kind = from.kind; to.by = from.by; to.own = from.own; to.ver = from.ver; to.ren = from.ren; to.el = from.el;
-    to.gen = from.gen; to.fp = from.fp; to.nel = from.nel; to.ngen = from.ngen; to.free = from.free
+    to.kind = from.kind; to.by = from.by; to.own = from.own; to.tup = from.tup; to.fp = from.fp; to.gen = from.gen;
+    to.el = from.el; to.nel = from.nel; to.ngen = from.ngen; to.wtup = from.wtup; to.cur = from.cur; to.free = from.free
 }
 inline clear(r) {
-    r.kind = 0; r.by = 0; r.own = 0; r.ver = 0; r.ren = 0; r.el = 0; r.gen = 0; r.fp = 0; r.nel = 0; r.ngen = 0; r.free = 0
+    r.kind = 0; r.by = 0; r.own = 0; r.tup = 0; r.fp = 0; r.gen = 0; r.el = 0; r.nel = 0; r.ngen = 0; r.wtup = 0;
+    r.cur = 0; r.free = 0
 }
-inline reset_evidence() {
-#ifndef WEAK_NO_RESET
-    el = 0; gen = 0; fp = 0
+inline no_base(i) { p[i].b = NOT; p[i].btup = 0; p[i].bgen = 0; p[i].bel = 0 }
+inline done(i) { p[i].pc = IDLE; p[i].pre = 0; p[i].ok = 0; clear(p[i].q) }
+
+#define IF(c, s) if :: c -> s :: else fi
+#if N > 2
+#define EACH(f) f(0); f(1); f(2)
+#define HELD (p[0].left + p[1].left + p[2].left)
+#else
+#define EACH(f) f(0); f(1)
+#define HELD (p[0].left + p[1].left)
+#endif
+#define ME(i) (i + 1)
+#define HOLDS(i) (p[i].left > 0)
+#ifdef AUTHORITY
+#define CLAIM(x) skip
+#else
+#define CLAIM(x) assert(x)
+#endif
+#include "rules.pml"
+
+/* --- what can no longer happen is forgotten, and values are renumbered --- */
+
+inline use(x) {
+    if
+    :: x == 0
+    :: x != 0 && map[x] == 0 -> n++; map[x] = n; x = n
+    :: else -> x = map[x]
+    fi
+}
+inline fresh_map() { n = 0; k = 0; do :: k < 16 -> map[k] = 0; k++ :: else -> break od; k = 0 }
+/* A tuple returns only by a renewal that was not applied yet, or was sent twice. */
+inline mark(r) { if :: r.kind == RENEW && r.cur && own == r.by -> map[r.wtup] = 1 :: else fi }
+inline prune(i) {
+    if
+    :: p[i].pc == SENT && HOPELESS(p[i].q) -> if
+        :: p[i].q.kind == RENEW -> clear(p[i].q); p[i].q.kind = RENEW
+        :: else -> clear(p[i].q); p[i].q.kind = GONE; p[i].pre = 0
+        fi
+    :: p[i].pc == DONE && p[i].q.kind == RENEW -> clear(p[i].q); p[i].q.kind = RENEW
+    :: p[i].pc == DONE && p[i].q.kind != RENEW && !p[i].ok -> clear(p[i].q); p[i].q.kind = GONE; p[i].pre = 0
+    :: p[i].pc == DONE && p[i].q.kind == TAKE && p[i].ok ->
+        k = p[i].q.cur; clear(p[i].q); p[i].q.kind = TAKE; p[i].q.cur = k; k = 0
+    :: else
+    fi;
+    IF((p[i].b != NOT && (OLD_BASE_TUPLE(i) || OLD_BASE_EVID(i))), no_base(i))
+}
+inline mark_q(i) { mark(p[i].q) }
+inline use_tup(i) { use(p[i].q.wtup); use(p[i].q.tup); use(p[i].q.fp); use(p[i].btup) }
+inline use_gen(i) { use(p[i].q.gen); use(p[i].q.ngen); use(p[i].bgen) }
+#ifdef TRACE
+#define SHOW(r) r.kind, r.by, r.tup, r.fp, r.gen, r.el, r.nel, r.ngen, r.wtup, r.cur
+inline show_one(i) {
+    printf("  | p%d pc=%d left=%d pre=%d base=%d(tup %d gen %d el %d) ", i, p[i].pc, p[i].left, p[i].pre, p[i].b,
+        p[i].btup, p[i].bgen, p[i].bel);
+    printf("q=%d(by %d tup %d fp %d gen %d el %d -> %d/%d w %d cur %d)\n", SHOW(p[i].q))
+}
+inline show_all() {
+    printf("  | row own=%d tup=%d fp=%d gen=%d el=%d age=%d ", own, tup, fp, gen, el, age);
+    printf("late=%d(by %d tup %d fp %d gen %d el %d -> %d/%d w %d cur %d)\n", SHOW(late));
+    EACH(show_one)
+}
+#else
+inline show_all() { skip }
+#endif
+inline renumber() {
+    fresh_map(); map[tup] = 1; EACH(mark_q); mark(late); map[0] = 0;
+    EACH(prune); IF((late.kind != 0 && HOPELESS(late)), clear(late));
+    fresh_map(); use(tup); use(fp); EACH(use_tup); use(late.wtup); use(late.tup); use(late.fp);
+#ifndef WEAK_GENERATION
+    fresh_map(); use(gen); EACH(use_gen); use(late.gen); use(late.ngen);
+#endif
+    fresh_map(); n = 0;
+    show_all()
+}
+
+/* --- the store --- */
+
+inline reset() { el = 0; gen = 0; fp = 0 }
+inline old_token(i) { p[i].cur = 0; p[i].q.cur = 0 }
+/* The version rises: no token and nothing read is of the row's version any more. */
+inline raise_version() {
+#ifndef WEAK_SAME_VERSION
+#ifdef FENCE
+    fenced = 0;
+#endif
+    EACH(old_token); late.cur = 0
 #else
     skip
 #endif
 }
-#ifdef WEAK_NO_TUPLE
-#define TUPLE(r) true
-#else
-#define TUPLE(r) (r.own == own && r.ver == ver && r.ren == ren)
-#endif
-#ifdef WEAK_NO_EVIDENCE
-#define SAME(r) TUPLE(r)
-#else
-#define SAME(r) (TUPLE(r) && r.el == el && r.gen == gen && r.fp == fp)
-#endif
-#ifdef WEAK_NO_VERSION
-#define MINE(r) (own != 0)
-#else
-#define MINE(r) (own == r.own && ver == r.ver)
-#endif
-inline apply(i, r, res) {
-    res = 0;
+inline apply(r, applied) {
+    applied = 0;
     if
-    :: r.kind == EVID && SAME(r) ->
-        el = r.nel; gen = r.ngen; fp = FP(r.ver, r.ren); res = 1;
-        assert(fp != FP(ver, ren) || el <= age || age == TOP)
-    :: r.kind == TAKE && SAME(r) ->
-        assert(r.free || age >= TTL);
-        assert(r.ver + 1 > ver);
-        own = r.by; ver = r.ver + 1; ren = 0; age = 0; reset_evidence(); res = 1
-    :: r.kind == RENEW && MINE(r) && ren < RMAX ->
-        assert(r.ver == ver && own == r.own);
-        ren++; age = 0; reset_evidence(); res = 1
+    :: r.kind == CREATE && ABSENT ->
+        assert(tup == 0); /* else the version would begin again */
+        tup = NEW; own = r.by; age = 0; reset(); r.cur = 1; applied = 1
+    :: r.kind == EVID && EVID_TUPLE(r) && EVID_EVID(r) ->
+        el = r.nel; gen = r.ngen; fp = r.tup; applied = 1;
+        CLAIM(fp != tup || el <= age) /* stored elapsed <= real time */
+    :: r.kind == TAKE && TAKE_TUPLE(r) && TAKE_EVID(r) ->
+        assert(r.cur);                    /* the new version is above the row's */
+        CLAIM(r.free || age >= TTL);      /* the tuple was unchanged for its duration */
+        raise_version(); r.cur = 1; tup = NEW; own = r.by; age = 0; RESET_TAKE; applied = 1
+    :: r.kind == RENEW && MINE(r) ->
+        assert(own == r.by && r.cur);     /* no stale token renews */
+        IF((tup != r.wtup), tup = r.wtup; age = 0); RESET_RENEW; applied = 1
     :: r.kind == RELEASE && MINE(r) ->
-        assert(r.ver == ver && own == r.own);
-        own = 0; age = 0; reset_evidence(); res = 1
+        assert(own == r.by && r.cur);
+        tup = NEW; own = 0; age = 0; RESET_RELEASE; applied = 1
     :: else
     fi
 }
-inline no_base(i) { p[i].b = NONE; p[i].bver = 0; p[i].bren = 0; p[i].bel = 0; p[i].bgen = 0; p[i].bfp = 0 }
-inline base(i, nel_, ngen_, nfp_) {
-    p[i].bver = p[i].q.ver; p[i].bren = p[i].q.ren; p[i].bel = nel_; p[i].bgen = ngen_; p[i].bfp = nfp_
+
+/* --- the instance --- */
+
+inline read(i, began) {
+    p[i].pc = READ; p[i].pre = began; p[i].q.by = ME(i);
+    p[i].q.own = (own == 0 || own == ME(i) -> own : FORMER); p[i].q.tup = tup; p[i].q.cur = 1;
+    p[i].q.fp = fp; p[i].q.gen = gen; p[i].q.el = el
 }
-inline done(i) { p[i].pc = IDLE; clear(p[i].q); p[i].pre = 0; p[i].ok = 0 }
-inline decide(i) { /* steps 3 to 9, on the answered read */
-    if
-    :: (p[i].q.own == 0 || p[i].q.own == p[i].me) ->
-        p[i].q.free = 1; p[i].q.kind = TAKE; p[i].pc = WSENT
-#ifndef WEAK_NO_FP
-    :: else -> if
-    :: (p[i].q.gen == 0 || p[i].q.fp != FP(p[i].q.ver, p[i].q.ren)) ->
-#else
-    :: else -> if
-    :: p[i].q.gen == 0 ->
-#endif
-        p[i].q.kind = EVID; p[i].q.nel = 0; p[i].q.ngen = p[i].q.gen + 1; p[i].pc = WSENT; p[i].pre = 0
-    :: else -> if
-    :: p[i].q.el >= TTL -> p[i].q.kind = TAKE; p[i].pc = WSENT
-#ifdef WEAK_NO_BASELINE_MATCH
-    :: else -> if
-    :: p[i].b == NONE ->
-#else
-    :: else -> if
-    :: (p[i].b == NONE || p[i].bver != p[i].q.ver || p[i].bren != p[i].q.ren || p[i].bel != p[i].q.el || p[i].bgen != p[i].q.gen || p[i].bfp != p[i].q.fp) ->
-#endif
-        base(i, p[i].q.el, p[i].q.gen, p[i].q.fp);
+inline sent(i, what) { p[i].q.kind = what; p[i].q.own = 0; p[i].pc = SENT }
+inline observe(i, since) {
+    sent(i, EVID);
+    p[i].q.nel = INHERITED(i) + since;
+    IF((p[i].q.nel > TTL), p[i].q.nel = TTL);
+    p[i].q.ngen = NEXT_GEN(p[i].q.gen)
+}
+inline rebase(i) {
+    p[i].btup = p[i].q.tup; p[i].bgen = p[i].q.gen; p[i].bel = p[i].q.el;
 #ifdef WEAK_BASELINE_EARLY
-        p[i].b = p[i].pre;
+    p[i].b = p[i].pre;
 #else
-        p[i].b = 0;
+    p[i].b = 0;
 #endif
-        done(i)
+    done(i)
+}
+/* Steps 3 to 9 on the row that was read. */
+inline decide(i) {
+    if
+    :: p[i].q.tup == 0 -> sent(i, CREATE)
+    :: p[i].q.tup != 0 && (RELEASED_ROW(i) || OWN_ROW(i)) -> sent(i, TAKE); p[i].q.free = 1
     :: else -> if
-    :: p[i].b == 0 -> done(i)
-    :: else ->
-        p[i].q.kind = EVID; p[i].q.nel = (p[i].q.el + p[i].b < TOP -> p[i].q.el + p[i].b : TOP);
-        p[i].q.ngen = p[i].q.gen + 1; p[i].pc = WSENT; p[i].pre = 0
-    fi fi fi fi fi
+    :: !ABOUT(i) -> p[i].q.nel = 0; sent(i, EVID); p[i].q.ngen = FIRST_GEN(p[i].q.gen)
+    :: ABOUT(i) && CONFIRMED_ROW(i) -> sent(i, TAKE)
+    :: else -> if
+#ifdef WEAK_NO_BASELINE
+    :: !MATCHES(i) -> observe(i, 1)
+#else
+    :: !MATCHES(i) -> rebase(i)
+#endif
+#ifdef WEAK_NEGATIVE
+    :: MATCHES(i) && p[i].b == BACK -> observe(i, TTL)
+#else
+    :: MATCHES(i) && p[i].b == BACK -> rebase(i)
+#endif
+    :: MATCHES(i) && p[i].b == 0 -> done(i)
+    :: else -> observe(i, p[i].b)
+    fi fi fi
+}
+inline own_it(i) {
+#ifdef WEAK_DEADLINE
+    p[i].left = TTL;
+#else
+    p[i].left = TTL - p[i].pre;
+#endif
+    IF((p[i].left == 0), p[i].cur = 0)
+}
+inline lost(i) {
+#ifndef WEAK_KEEP_BASELINE
+    no_base(i);
+#endif
+    done(i)
+}
+inline unanswered(i) {
+#ifdef WEAK_RENEW_ASSUMED
+    IF((p[i].q.kind == RENEW && HOLDS(i)), own_it(i));
+#endif
+    if
+    :: p[i].q.kind == RENEW -> done(i)
+    :: else -> lost(i)
+    fi
 }
 inline answer(i) {
     if
-    :: p[i].q.kind == EVID && p[i].ok && p[i].q.nel >= TTL ->
-        p[i].q.el = p[i].q.nel; p[i].q.gen = p[i].q.ngen; p[i].q.fp = FP(p[i].q.ver, p[i].q.ren);
-        p[i].q.kind = TAKE; p[i].pc = WSENT; p[i].pre = 0; p[i].ok = 0; no_base(i)
-    :: p[i].q.kind == EVID && p[i].ok && p[i].q.nel < TTL ->
-        base(i, p[i].q.nel, p[i].q.ngen, FP(p[i].q.ver, p[i].q.ren));
-#ifdef WEAK_LATENCY
+    :: p[i].q.kind == EVID && p[i].ok && AT_ONCE && ENOUGH(p[i].q.nel) -> /* step 10 */
+        p[i].ok = 0; p[i].q.fp = p[i].q.tup; p[i].q.gen = p[i].q.ngen; p[i].q.el = p[i].q.nel;
+        p[i].q.nel = 0; p[i].q.ngen = 0; no_base(i); sent(i, TAKE)
+    :: p[i].q.kind == EVID && p[i].ok && !(AT_ONCE && ENOUGH(p[i].q.nel)) ->
+        p[i].btup = p[i].q.tup; p[i].bgen = p[i].q.ngen; p[i].bel = p[i].q.nel;
+#if defined(WEAK_LATENCY) || defined(WEAK_LATENCY_READ)
         p[i].b = p[i].pre;
 #else
         p[i].b = 0;
 #endif
         done(i)
-    :: (p[i].q.kind == TAKE || p[i].q.kind == RENEW) && p[i].ok ->
-        p[i].tok = (p[i].q.kind == TAKE -> p[i].q.ver + 1 : p[i].q.ver);
-#ifdef WEAK_DEADLINE
-        p[i].left = TTL;
-#else
-        p[i].left = (p[i].pre < TTL -> TTL - p[i].pre : 0);
+    :: (p[i].q.kind == TAKE || p[i].q.kind == CREATE) && p[i].ok ->
+        p[i].cur = p[i].q.cur; no_base(i); own_it(i); done(i);
+        assert(p[i].left == 0 || HELD == p[i].left) /* one holds authority at a time */
+    :: p[i].q.kind == RENEW && p[i].ok ->
+        IF((p[i].left > 0), own_it(i)); done(i)
+    :: p[i].q.kind == RENEW && !p[i].ok ->
+#ifndef WEAK_KEEP_AFTER_LOSS
+        p[i].left = 0; p[i].cur = 0;
 #endif
-        no_base(i); done(i)
-    :: else -> no_base(i); done(i)
+        done(i)
+    :: else -> lost(i)
     fi
 }
-inline request(i, k) {
-    p[i].q.kind = k; p[i].q.own = p[i].me; p[i].q.ver = p[i].tok; p[i].pc = WSENT; p[i].pre = 0
+#ifdef FENCE
+inline fence_off(i) { IF((p[i].claim == 1), p[i].claim = 2) }
+inline complete(i) {
+    IF((FENCED(i)), assert(p[i].claim == 1)); /* no stale token completes */
+    p[i].claim = 0
 }
-proctype instance(byte i) {
-    bit late;
-    do
-    :: d_step { p[i].up && !p[i].asleep && p[i].pc == IDLE && p[i].left == 0 && ver < VMAX ->
-        p[i].pc = RSENT; p[i].pre = 0 }
-    :: d_step { p[i].pc == RSENT && p[i].up -> p[i].q.by = p[i].me; p[i].q.own = own; p[i].q.ver = ver; p[i].q.ren = ren; p[i].q.el = el;
-        p[i].q.gen = gen; p[i].q.fp = fp; p[i].pc = RDONE }
-    :: d_step { p[i].pc == RDONE && p[i].up && !p[i].asleep -> decide(i) }
-    :: d_step { p[i].pc == WSENT -> apply(i, p[i].q, p[i].ok); p[i].pc = WDONE }
-    :: d_step { p[i].pc == WDONE && p[i].up && !p[i].asleep -> answer(i) }
-    :: d_step { p[i].pc == WSENT && p[i].g.kind == 0 -> copy(p[i].g, p[i].q); no_base(i); done(i) }
-    :: d_step { p[i].pc == WDONE -> no_base(i); done(i) }
-    :: d_step { p[i].g.kind != 0 -> apply(i, p[i].g, late); late = 0; clear(p[i].g) }
-    :: d_step { p[i].g.kind != 0 -> clear(p[i].g) }
-    :: d_step { p[i].up && !p[i].asleep && p[i].pc == IDLE && p[i].left > 0 -> request(i, RENEW) }
-    :: d_step { p[i].up && !p[i].asleep && p[i].pc == IDLE && p[i].left > 0 ->
-#ifndef WEAK_RELEASE_EARLY
-        p[i].left = 0;
 #endif
-        request(i, RELEASE) }
-    :: d_step { p[i].up && crashes < CRASH && p[i].pc != WSENT -> crashes++; p[i].left = 0; p[i].tok = 0;
-        p[i].me = p[i].me + N; no_base(i); done(i) }
-    :: d_step { p[i].up && !p[i].asleep -> p[i].asleep = 1 }
-    :: d_step { p[i].asleep -> p[i].asleep = 0 }
+inline request(i, what) { p[i].q.by = ME(i); p[i].q.cur = p[i].cur; p[i].pre = 0; sent(i, what) }
+inline crash(i) {
+    if
+    :: p[i].pc == SENT && late.kind == 0 -> copy(late, p[i].q)
+    :: else
+    fi;
+    IF((late.by == ME(i)), late.by = FORMER);
+    IF((own == ME(i)), own = FORMER);
+    p[i].left = 0; p[i].cur = 0; no_base(i); done(i)
+}
+/* --- time --- */
+
+#define UP(x) IF((x < TTL), x++)
+inline pass(i) {
+#if defined(WEAK_NO_CHECK)
+    IF((p[i].left > 1), p[i].left--); /* a resumed process goes on as before */
+#elif defined(WEAK_SUSPEND)
+    IF((p[i].left > 0 && i != asleep), p[i].left--);
+#else
+    IF((p[i].left > 0), p[i].left--);
+#endif
+    IF((p[i].left == 0), p[i].cur = 0);
+    IF((p[i].pc != IDLE && p[i].q.kind != GONE), UP(p[i].pre));
+    IF((i != asleep), UP(p[i].b))
+}
+inline tick(who) { asleep = who; IF((tup != 0 && own != 0 && age < TTL), age++); EACH(pass); asleep = 0; renumber() }
+
+#ifdef LIVE
+#include "live.pml"
+#else
+
+proctype instance(byte i) {
+    bit ignored;
+end:
+    do
+#ifdef READ_AT_ONCE
+    :: d_step { p[i].pc == IDLE && !HOLDS(i) -> read(i, 0); decide(i); renumber() }
+#else
+    :: d_step { p[i].pc == IDLE && !HOLDS(i) -> read(i, 0); renumber() }
+#if defined(WEAK_BASELINE_EARLY) || defined(WEAK_LATENCY)
+    :: d_step { p[i].pc == IDLE && !HOLDS(i) -> read(i, 1); renumber() } /* asked for one tick ago */
+#endif
+    :: d_step { p[i].pc == READ -> decide(i); renumber() }
+    :: d_step { p[i].pc == READ -> lost(i); renumber() }
+#endif
+#ifdef ANSWER_AT_ONCE
+    :: d_step { p[i].pc == SENT -> apply(p[i].q, p[i].ok); answer(i); renumber() }
+#else
+    :: d_step { p[i].pc == SENT -> apply(p[i].q, p[i].ok); p[i].pc = DONE; renumber() }
+    :: d_step { p[i].pc == DONE -> answer(i); renumber() }
+    :: d_step { p[i].pc == DONE -> unanswered(i); renumber() }
+#endif
+#ifdef FENCE
+    :: d_step { HOLDS(i) && p[i].cur -> IF((!fenced), EACH(fence_off)); fenced = 1; p[i].claim = 1; renumber() }
+    :: d_step { p[i].claim != 0 -> complete(i); renumber() } /* at any time, also when the process has ended */
+#endif
+#ifndef NO_BACK
+    :: d_step { p[i].b != NOT && p[i].b != BACK && p[i].b != 0 -> p[i].b = BACK }
+#endif
+    /* No answer in time: the request was applied, got lost, or reaches the store later. */
+    :: d_step { p[i].pc == SENT -> unanswered(i); renumber() }
+    :: d_step { p[i].pc == SENT && late.kind == 0 -> copy(late, p[i].q); unanswered(i); renumber() }
+#ifndef NO_REPEAT
+    /* Sent again inside the call, and the first one is not lost. */
+    :: d_step { p[i].pc == SENT && late.kind == 0 && p[i].q.kind == RENEW -> copy(late, p[i].q); renumber() }
+#endif
+    :: d_step { p[i].pc == IDLE && HOLDS(i) -> request(i, RENEW); p[i].q.wtup = NEW; renumber() }
+    :: d_step { p[i].pc == IDLE && HOLDS(i) -> request(i, RELEASE);
+#ifndef WEAK_RELEASE_EARLY
+        p[i].left = 0; p[i].cur = 0;
+#endif
+        renumber() }
+    :: d_step { HOLDS(i) -> p[i].left = 0; p[i].cur = 0; renumber() } /* steps down and keeps the row */
+    :: d_step { crash(i); renumber() }
     od
 }
-inline tick_one(i) {
-#ifdef WEAK_RESUME
-    if :: p[i].left > 0 && !p[i].asleep -> p[i].left-- :: else fi;
-#else
-    if :: p[i].left > 0 -> p[i].left-- :: else fi;
-#endif
-    if :: p[i].pc != IDLE -> INC(p[i].pre) :: else fi;
-    if :: p[i].b != NONE && !p[i].asleep -> INC(p[i].b) :: else fi
+
+proctype network() {
+    bit ignored;
+end:
+    do
+    :: d_step { late.kind != 0 -> apply(late, ignored); ignored = 0; clear(late); renumber() }
+    :: d_step { late.kind != 0 -> clear(late); renumber() }
+    od
 }
+
 proctype clock() {
-    byte k;
-    do :: d_step { true -> INC(age); k = 0; do :: k < N -> tick_one(k); k++ :: else -> break od; k = 0 } od
-}
+    byte asleep; /* whose host was suspended: its observations' clock stands still, that of its deadline does not */
+    do
+    :: d_step { true -> tick(N) }
+    :: d_step { p[0].b != NOT || p[0].left != 0 -> tick(0) }
+    :: d_step { p[1].b != NOT || p[1].left != 0 -> tick(1) }
 #if N > 2
-#define HOLDERS ((p[0].left > 0 -> 1 : 0) + (p[1].left > 0 -> 1 : 0) + (p[2].left > 0 -> 1 : 0))
-#else
-#define HOLDERS ((p[0].left > 0 -> 1 : 0) + (p[1].left > 0 -> 1 : 0))
+    :: d_step { p[2].b != NOT || p[2].left != 0 -> tick(2) }
 #endif
-proctype watch() {
-    d_step { HOLDERS > 1 -> assert(false) }
+    od
 }
 init {
-    byte k;
-    atomic {
-        do :: k < N -> p[k].up = 1; p[k].me = k + 1; p[k].b = NONE; k++ :: else -> break od;
-        p[0].left = TTL; p[0].tok = 1; k = 0;
-        do :: k < N -> run instance(k); k++ :: else -> break od;
-        run clock(); run watch()
-    }
+    d_step { EACH(no_base) };
+    atomic { run instance(0); run instance(1);
+#if N > 2
+        run instance(2);
+#endif
+        run clock(); run network() }
 }
+#endif
