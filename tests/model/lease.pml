@@ -26,9 +26,9 @@
 #define BOUND (TTL + 2 * MAX_POLL + CALLS * CALL) /* specification 06 §9.1 */
 #endif
 #endif
-#define NEW 15  /* a value that occurs nowhere else */
-#define NOT 14  /* no baseline */
-#define BACK 13 /* the observer's clock reads less than at its baseline */
+#define NEW 15    /* a value that occurs nowhere else */
+#define NOT 255   /* no baseline */
+#define BACK 254  /* the observer's clock reads less than at its baseline */
 #define FORMER 9 /* the token of a process that has ended */
 
 /* Requests that change the row. GONE: one whose condition can never hold any more. */
