@@ -37,8 +37,8 @@ struct gb_mqtt_publisher {
     struct exchange *by_id[GB_MQTT_EXCHANGES_MAX + 1]; /* index = packet id; 0 unused */
     uint32_t in_flight;
     uint16_t last_id;
-    bool was_up;    /* this process has had a connection */
-    bool inherited; /* the broker's session is older than this process: see clear_id */
+    bool was_up;    /* there was a connection since the session was started */
+    bool inherited; /* the broker's session is older than that: see clear_id */
     bool cleared[GB_MQTT_EXCHANGES_MAX + 1]; /* the broker answered a QoS 2 publish of this id */
     size_t pending;
     struct gb_list waiting; /* in order of send */
@@ -344,6 +344,10 @@ void gb_mqtt_publisher_up(struct gb_mqtt_publisher *p, const struct gb_mqtt_publ
 void gb_mqtt_publisher_down(struct gb_mqtt_publisher *p, bool keep)
 {
     p->up = false;
+    if (!keep) { /* other owners of the session may leave ids behind until it comes up again */
+        p->was_up = false;
+        memset(p->cleared, 0, sizeof p->cleared);
+    }
     fail_list(&p->waiting);
     fail_list(&p->writing);
     for (size_t id = 1; id <= GB_MQTT_EXCHANGES_MAX && !keep; id++)

@@ -280,6 +280,50 @@ static void inherited_session_releases_an_id_before_its_first_use(void **state)
     mqtt_rig_close(&r);
 }
 
+static void ignore_stop(struct gb_op *op, void *arg)
+{
+    (void)op;
+    *(bool *)arg = true;
+}
+
+/* Found by the simulator of a cluster: between two terms of one process another instance owned the
+ * session, and left QoS 2 ids there; so may this process's own end have. */
+static void a_session_started_again_is_inherited(void **state)
+{
+    (void)state;
+    struct mqtt_rig r;
+    init(&r);
+    struct gb_sender *sender = up(&r, 2); /* the broker had no session */
+    struct sent first, open, s;
+    send_payload(&r, sender, &first, "x");
+    uint16_t id = mqtt_rig_expect(&r, GB_MQTT_PUBLISH).publish.packet_id;
+    answer(&r, GB_MQTT_PUBREC, id, 0);
+    mqtt_rig_expect(&r, GB_MQTT_PUBREL);
+    answer(&r, GB_MQTT_PUBCOMP, id, 0);
+    send_payload(&r, sender, &open, "y");
+    mqtt_rig_expect(&r, GB_MQTT_PUBLISH);
+    bool stopped = false;
+    struct gb_op stop = {.deadline_ns = r.now_ns + 1000000000};
+    r.session->ops->stop(r.session, &stop, ignore_stop, &stopped);
+    mqtt_rig_run(&r, 1001);
+    assert_true(stopped);
+    assert_int_equal(open.done, 1);
+    r.session->ops->start(r.session);
+    mqtt_rig_run(&r, 1);
+    mqtt_rig_accept(&r, true, NULL);
+    send_payload(&r, sender, &s, "z");
+    id = mqtt_rig_expect(&r, GB_MQTT_PUBREL).ack.packet_id;
+    assert_int_equal(mqtt_rig_expect(&r, GB_MQTT_PUBLISH).publish.packet_id, id);
+    answer(&r, GB_MQTT_PUBREC, id, 0);
+    mqtt_rig_expect(&r, GB_MQTT_PUBREL);
+    answer(&r, GB_MQTT_PUBCOMP, id, 0);
+    assert_int_equal(s.done, 1);
+    free_sent(&first);
+    free_sent(&open);
+    free_sent(&s);
+    mqtt_rig_close(&r);
+}
+
 static void lost_session_fails_what_was_open(void **state)
 {
     (void)state;
@@ -368,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_timed_out_publish_keeps_its_id),
         cmocka_unit_test(resumed_session_resends),
         cmocka_unit_test(inherited_session_releases_an_id_before_its_first_use),
+        cmocka_unit_test(a_session_started_again_is_inherited),
         cmocka_unit_test(lost_session_fails_what_was_open),
         cmocka_unit_test(cancel_before_during_after),
         cmocka_unit_test(check_03_32_publish_above_the_brokers_limits),
