@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "sim/sim_call.h"
 #include "sim/sim_check.h"
+#include "sim/sim_member.h"
 
 static const char *const urls[] = {"tcp://broker:1883"};
 /* Before and after: in/0 and in/1 go on, in/2 to in/4 are given up, with what is queued for
@@ -44,7 +45,7 @@ const char *sim_bridge_filter(const char *text)
 
 /* --- ends --- */
 
-static void end(struct sim_bridge *b, const char *why)
+void sim_bridge_end(struct sim_bridge *b, const char *why)
 {
     if (b->dead || b->ended) return;
     b->ended = true;
@@ -54,19 +55,19 @@ static void end(struct sim_bridge *b, const char *why)
 static void on_wedged(void *arg, const char *route_id, struct gb_err cause)
 {
     (void)route_id, (void)cause;
-    end(arg, "wedged");
+    sim_bridge_end(arg, "wedged");
 }
 
 static void on_stalled(void *arg, const char *partition, struct gb_err cause)
 {
     (void)partition, (void)cause;
-    end(arg, "stalled");
+    sim_bridge_end(arg, "stalled");
 }
 
 static void on_terminal(void *arg, const char *session_id, struct gb_err cause)
 {
     (void)session_id, (void)cause;
-    end(arg, "session terminal");
+    sim_bridge_end(arg, "session terminal");
 }
 
 static void on_persisted(void *arg, struct gb_bytes partition)
@@ -74,6 +75,18 @@ static void on_persisted(void *arg, struct gb_bytes partition)
     struct sim_bridge *b = arg;
     for (size_t i = 0; i < b->drain_count && i < SIM_LEGS_MAX; i++)
         if (gb_bytes_equal_c(partition, partitions[i])) gb_drainer_wake(b->drains[i].drainer);
+}
+
+void sim_bridge_wake_drains(struct sim_bridge *b)
+{
+    for (size_t i = 0; i < b->drain_count; i++) gb_drainer_wake(b->drains[i].drainer);
+}
+
+bool sim_bridge_drained(const struct sim_bridge *b)
+{
+    for (size_t i = 0; i < b->drain_count; i++)
+        if (!gb_drainer_idle(b->drains[i].drainer)) return false;
+    return true;
 }
 
 void sim_bridge_step(struct sim_bridge *b)
@@ -86,24 +99,31 @@ void sim_bridge_step(struct sim_bridge *b)
 
 /* --- construction --- */
 
+static const char *instance_of(const struct sim_bridge *b)
+{
+    return b->member != NULL ? sim_member_instance(b->member) : "i1";
+}
+
 static void build_session(struct sim_bridge *b)
 {
     const struct sim_cfg *c = &b->world->cfg;
     const bool other = b->world->refiltered;
     const struct gb_mqtt_session_cfg cfg = {
         .id = "mqtt",
-        .mode = c->ephemeral ? GB_MQTT_EPHEMERAL : GB_MQTT_PERSISTENT,
+        .mode = b->member != NULL ? GB_MQTT_EXCLUSIVE
+                : c->ephemeral    ? GB_MQTT_EPHEMERAL
+                                  : GB_MQTT_PERSISTENT,
         .version = c->v5 ? GB_MQTT_V5 : GB_MQTT_V311,
         .urls = urls,
         .url_count = 1,
         .client_id = "bridge",
         .keep_alive_s = c->keep_alive_s,
-        .connect_timeout_ns = 10 * GB_SEC,
-        .reconnect_timeout_ns = 10 * GB_SEC,
-        .reconcile_timeout_ns = 10 * GB_SEC,
+        .connect_timeout_ns = SIM_CONNECT_S * GB_SEC,
+        .reconnect_timeout_ns = SIM_CONNECT_S * GB_SEC,
+        .reconcile_timeout_ns = SIM_RECONCILE_S * GB_SEC,
         .reconnect_delay_ns = c->reconnect_delay_ns,
         .reconnect_max_delay_ns = 8 * c->reconnect_delay_ns,
-        .unmatched_grace_ns = 5 * GB_SEC,
+        .unmatched_grace_ns = SIM_UNMATCHED_S * GB_SEC,
         .session_expiry_interval_s = 86400,
         .receive_maximum = c->receive_maximum,
         .max_payload_bytes = 262144,
@@ -154,7 +174,7 @@ static void build_route(struct sim_bridge *b)
     }
     const struct gb_route_cfg cfg = {
         .id = "r",
-        .instance_id = "i1",
+        .instance_id = instance_of(b),
         .source_session_id = "mqtt",
         .delivery_mode = c->shared_outbox ? GB_SHARED_OUTBOX : GB_DIRECT_HOLD,
         .every_binding = c->shared_outbox && c->fan_out,
@@ -223,7 +243,7 @@ static void build_drain(struct sim_bridge *b, size_t i)
     const struct gb_drainer_cfg cfg = {
         .partition = partitions[i],
         .session_id = session_ids[i],
-        .instance_id = "i1",
+        .instance_id = instance_of(b),
         .policy = c->drain,
         .targets = targets,
         .target_count = count,
@@ -231,38 +251,47 @@ static void build_drain(struct sim_bridge *b, size_t i)
         .metrics = b->metrics,
         .outbox = &b->outbox.outbox,
         .dlq = c->has_dlq ? &b->dlq.dlq : NULL,
-        .authority = gb_local_authority(&d->authority),
+        .authority =
+            b->member != NULL ? sim_member_authority(b->member) : gb_local_authority(&d->authority),
         .stalled = on_stalled,
         .arg = b,
     };
     GB_ASSERT(!gb_failed(gb_drainer_new(&cfg, &d->drainer)));
-    read_authority(d);
+    if (b->member == NULL) read_authority(d);
     gb_drainer_start(d->drainer);
 }
 
-struct sim_bridge *sim_bridge_new(struct sim_world *w)
+struct sim_bridge *sim_bridge_new(struct sim_world *w, struct sim_host *h)
 {
     struct sim_bridge *b = calloc(1, sizeof *b);
     GB_ASSERT(b != NULL);
     b->world = w;
+    b->host = h;
     gb_list_init(&b->calls);
     gb_list_init(&b->conns);
     struct gb_err err = gb_reactor_new(gb_reactor_random(w->reactor), &b->reactor);
     if (!gb_failed(err)) err = gb_metrics_new(&b->metrics);
     if (!gb_failed(err)) err = gb_ledger_new(0, &b->ledger);
     GB_ASSERT(!gb_failed(err));
-    gb_reactor_set_now(b->reactor, w->now_ns, sim_wall_ms(w));
+    gb_reactor_set_now(b->reactor, sim_host_mono_ns(h), sim_host_wall_ms(h));
+    gb_reactor_set_suspended(b->reactor, h->suspended_ns);
+    if (w->cfg.instances > 0) b->member = sim_member_new(b);
     sim_store_port(&b->outbox, b);
     sim_dlq_port(&b->dlq, b);
     sim_subscriptions_port(&b->subscriptions, b);
     sim_net_port(&b->net, b);
     build_session(b);
     build_senders(b);
+    if (b->member != NULL) sim_member_build(b->member);
     build_route(b);
     b->drain_count = w->cfg.shared_outbox ? sim_bridge_partitions(&w->cfg) : 0;
     for (size_t i = 0; i < b->drain_count; i++) build_drain(b, i);
     gb_route_start(b->route);
-    b->session->ops->start(b->session);
+    if (b->member != NULL) {
+        sim_member_start(b->member);
+    } else {
+        b->session->ops->start(b->session);
+    }
     return b;
 }
 
@@ -273,11 +302,15 @@ static void session_stopped(struct gb_op *op, void *arg)
     (void)op;
     struct sim_bridge *b = arg;
     b->stopped = true;
-    end(b, "stopped");
+    sim_bridge_end(b, "stopped");
 }
 
 static void stop_session(struct sim_bridge *b)
 {
+    if (b->member != NULL) {
+        sim_member_close(b->member, &b->session_op, session_stopped);
+        return;
+    }
     b->session_op.deadline_ns = gb_reactor_now_ns(b->reactor) + (uint64_t)(2 * GB_SEC);
     b->session->ops->stop(b->session, &b->session_op, session_stopped, b);
 }
@@ -314,7 +347,7 @@ void sim_bridge_stop(struct sim_bridge *b)
 
 void sim_bridge_run(struct sim_bridge *b)
 {
-    gb_reactor_run(b->reactor, b->world->now_ns, sim_wall_ms(b->world));
+    gb_reactor_run(b->reactor, sim_host_mono_ns(b->host), sim_host_wall_ms(b->host));
 }
 
 /* Runs the dead process in a time of its own until it has stopped and nothing is left to do. */
@@ -323,7 +356,8 @@ static void run_down(struct sim_bridge *b)
     uint64_t now_ns = gb_reactor_now_ns(b->reactor);
     for (unsigned turns = 0; turns < 100000; turns++) {
         uint64_t next_ns = gb_reactor_next_ns(b->reactor);
-        if (b->stopped && next_ns > now_ns) return;
+        bool session_ends = b->member != NULL && b->member->inner_stopping;
+        if (b->stopped && !session_ends && next_ns > now_ns) return;
         if (next_ns == UINT64_MAX) break;
         if (next_ns > now_ns) now_ns = next_ns;
         gb_reactor_run(b->reactor, now_ns, sim_wall_ms(b->world));
@@ -336,6 +370,7 @@ void sim_bridge_free(struct sim_bridge *b)
     b->dead = true;
     sim_net_process_gone(b);
     sim_call_end_all(b);
+    if (b->member != NULL) sim_member_gone(b->member);
     sim_bridge_stop(b);
     run_down(b);
     if (!b->stopped) return; /* reported; its memory is left */
@@ -345,6 +380,7 @@ void sim_bridge_free(struct sim_bridge *b)
         gb_local_authority_deinit(&b->drains[i].authority);
     }
     gb_route_free(b->route);
+    sim_member_free(b->member);
     b->session->ops->free(b->session);
     gb_ledger_free(b->ledger);
     gb_metrics_free(b->metrics);

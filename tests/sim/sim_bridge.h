@@ -21,6 +21,8 @@
  * Thread: one.
  * Errors: sim_violate when a stop does not end. */
 
+struct sim_member;
+
 struct sim_drain {
     struct sim_bridge *bridge;
     struct gb_local_authority authority;
@@ -31,6 +33,8 @@ struct sim_drain {
 };
 struct sim_bridge {
     struct sim_world *world;
+    struct sim_host *host;
+    struct sim_member *member; /* of a cluster; NULL: alone */
     struct gb_reactor *reactor;
     struct gb_metrics *metrics;
     bool dead;  /* crashed: no effects any more */
@@ -55,12 +59,15 @@ struct sim_bridge {
     bool stopping, stopped;
 };
 
-struct sim_bridge *sim_bridge_new(struct sim_world *w);
+struct sim_bridge *sim_bridge_new(struct sim_world *w, struct sim_host *h);
 /* The ordinary shutdown: route, drainers, session. */
 void sim_bridge_stop(struct sim_bridge *b);
 /* A point where the process may crash: before and after each effect on the world. */
 void sim_bridge_step(struct sim_bridge *b);
-void sim_bridge_run(struct sim_bridge *b); /* one turn now */
+void sim_bridge_run(struct sim_bridge *b);                  /* one turn now */
+void sim_bridge_end(struct sim_bridge *b, const char *why); /* the process exits by itself */
+void sim_bridge_wake_drains(struct sim_bridge *b);
+bool sim_bridge_drained(const struct sim_bridge *b);
 /* Takes a dead or stopped process down. */
 void sim_bridge_free(struct sim_bridge *b);
 

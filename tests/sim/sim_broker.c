@@ -275,7 +275,8 @@ static void handle_connect(struct sim_broker *b, struct sim_conn *c,
         sim_conn_close(c);
         return;
     }
-    if (b->conn != NULL && b->conn != c) sim_conn_cut(b->conn); /* the older connection of the id */
+    bool kicks = b->conn != NULL && b->conn != c && w->fault != SIM_FAULT_OLD_CONNECTION_STAYS;
+    if (kicks) sim_conn_cut(b->conn); /* the older connection of the id */
     if (p->clean_start) forget_session(b);
     bool present = b->exists;
     b->conn = c;
@@ -287,7 +288,7 @@ static void handle_connect(struct sim_broker *b, struct sim_conn *c,
                              : w->cfg.receive_maximum;
     for (size_t i = 0; i < b->flight_count; i++) b->flights[i].on_this_connection = false;
     gb_mqtt_encode_connack(&out, b->version, present, 0, NULL);
-    sim_trace(w, "connected", present, w->starts);
+    sim_trace(w, "connected", present, w->cluster != NULL ? c->host->index : w->starts);
     sim_conn_send(c, &out);
     resend(b);
     pump(b);

@@ -71,12 +71,14 @@ void sim_call_start(struct sim_bridge *b, struct gb_op *op, gb_done_fn *done, vo
     if (c->plan == SIM_PLAN_HANG) return;
     uint64_t due_ns = w->now_ns + sim_delay_ns(w, delay_max_ns);
     bool at_deadline = c->plan == SIM_PLAN_SILENT || c->plan == SIM_PLAN_LATE;
-    if (op->deadline_ns > 0 && (at_deadline || due_ns > op->deadline_ns)) {
-        due_ns = op->deadline_ns;
+    uint64_t deadline_ns = sim_host_world_ns(b->host, op->deadline_ns);
+    if (deadline_ns > 0 && (at_deadline || due_ns > deadline_ns)) {
+        due_ns = deadline_ns;
         if (c->plan == SIM_PLAN_OK) c->plan = SIM_PLAN_SILENT;
     }
     gb_timer_start(&c->timer, due_ns);
-    bool at_once = c->plan == SIM_PLAN_LATE || sim_below(w, 2) == 0;
+    /* In a cluster another owner may be there by then. */
+    bool at_once = (c->plan == SIM_PLAN_LATE && w->cluster == NULL) || sim_below(w, 2) == 0;
     if (at_once && c->plan != SIM_PLAN_FAIL && c->plan != SIM_PLAN_SILENT) apply_now(c);
     sim_bridge_step(b); /* it may crash after the effect, before the answer */
 }

@@ -77,9 +77,9 @@ static void check_depth(struct sim_world *w)
 {
     const struct sim_cfg *c = &w->cfg;
     uint64_t pending = sim_store_pending(w->store);
-    uint64_t limit =
-        (c->policy.max_outbox_depth + c->policy.max_in_flight + c->drain.max_batch_size) *
-        sim_legs(c);
+    uint64_t instances = c->instances == 0 ? 1 : c->instances; /* each with calls of its own */
+    uint64_t overshoot = instances * (c->policy.max_in_flight + c->drain.max_batch_size);
+    uint64_t limit = (c->policy.max_outbox_depth + overshoot) * sim_legs(c);
     if (pending <= limit) return;
     limit += recently_durable(w);
     if (pending <= limit) return;

@@ -6,6 +6,7 @@
 #include "sim/sim_bridge.h"
 #include "sim/sim_broker.h"
 #include "sim/sim_intercept.h"
+#include "sim/sim_member.h"
 
 /* Both ends are done with it. It is freed between two moments, because one of its own events may be
  * running. */
@@ -32,12 +33,20 @@ void sim_net_bury(struct sim_world *w)
     }
 }
 
+static bool is_asleep(const struct sim_conn *c)
+{
+    return c->bridge != NULL && c->host->resume_ns > c->world->now_ns;
+}
+
 static void schedule(struct sim_pipe *p)
 {
     struct sim_world *w = p->conn->world;
     if (gb_timer_running(&p->timer)) return;
     uint64_t at_ns = w->now_ns + sim_delay_ns(w, w->cfg.net_delay_max_ns);
+    const struct sim_host *h = p->conn->host;
+    uint64_t cut_ns = p->to_broker ? h->up_cut_ns : h->down_cut_ns;
     if (!w->healed && at_ns < w->net_stalled_until_ns) at_ns = w->net_stalled_until_ns;
+    if (!w->healed && at_ns < cut_ns) at_ns = cut_ns;
     gb_timer_start(&p->timer, at_ns);
 }
 
@@ -62,7 +71,10 @@ static void close_client(struct sim_conn *c, struct gb_err reason)
 void sim_conn_cut(struct sim_conn *c)
 {
     sim_trace(c->world, "cut", c->up.bytes.size, c->down.bytes.size);
+    bool open = c->state != SIM_CLOSED && c->bridge != NULL;
     close_client(c, gb_err(GB_CONNECTION_LOST, "simulated cut"));
+    if (open && !c->world->healed && c->host->down_cut_ns > c->world->now_ns)
+        gb_timer_start(&c->dial, c->host->down_cut_ns); /* a dead line tells nobody */
     broker_gone(c);
     maybe_free(c);
 }
@@ -112,6 +124,10 @@ static void pipe_due(struct gb_timer *t)
 {
     struct sim_pipe *p = GB_CONTAINER_OF(t, struct sim_pipe, timer);
     struct sim_conn *c = p->conn;
+    if (!p->to_broker && is_asleep(c)) {
+        gb_timer_start(t, c->host->resume_ns);
+        return;
+    }
     pipe_step(p);
     maybe_free(c);
 }
@@ -133,11 +149,15 @@ static void dial_due(struct gb_timer *t)
 {
     struct sim_conn *c = GB_CONTAINER_OF(t, struct sim_conn, dial);
     struct sim_world *w = c->world;
+    if (is_asleep(c)) {
+        gb_timer_start(t, c->host->resume_ns);
+        return;
+    }
     if (c->state == SIM_CLOSED) {
         client_gone(c);
         return;
     }
-    if (w->now_ns >= c->dial_deadline_ns) {
+    if (w->now_ns >= sim_host_world_ns(c->host, c->dial_deadline_ns)) {
         close_client(c, gb_err(GB_TIMEOUT, "simulated dial time-out"));
         return;
     }
@@ -162,6 +182,8 @@ static void stream_write(struct gb_stream *s, struct gb_str *take)
         sim_bridge_step(c->bridge);
         if (!c->bridge->dead && c->at_broker) {
             sim_intercept_write(c, take);
+            if (c->bridge->member != NULL)
+                sim_member_check_write(c->bridge->member, gb_str_bytes(take));
             gb_str_append(&c->up.bytes, gb_str_bytes(take));
             if (c->up.bytes.size > 0) schedule(&c->up);
             sim_bridge_step(c->bridge);
@@ -179,7 +201,11 @@ static size_t stream_pending(const struct gb_stream *s)
 static void stream_close(struct gb_stream *s, uint64_t deadline_ns)
 {
     struct sim_conn *c = conn_of(s);
-    if (c->state == SIM_CLOSED) return;
+    if (c->state == SIM_CLOSED) { /* what a dead line would tell later */
+        bool dead_line = c->host->down_cut_ns > c->world->now_ns && gb_timer_running(&c->dial);
+        if (dead_line) gb_timer_start(&c->dial, c->world->now_ns + (uint64_t)GB_MS);
+        return;
+    }
     bool flush = deadline_ns > 0 && !c->bridge->dead;
     if (!flush) gb_str_clear(&c->up.bytes);
     close_client(c, gb_err(GB_CANCELLED, "closed by the user"));
@@ -194,11 +220,13 @@ static struct gb_err dial(struct gb_net *n, const struct gb_stream_cfg *cfg,
     struct sim_world *w = b->world;
     sim_bridge_step(b);
     if (b->dead) return gb_err(GB_UNAVAILABLE, "the process is gone");
+    if (b->member != NULL) sim_member_check_dial(b->member);
     struct sim_conn *c = calloc(1, sizeof *c);
     GB_ASSERT(c != NULL);
     c->stream.ops = &stream_ops;
     c->world = w;
     c->bridge = b;
+    c->host = b->host;
     c->events = events;
     c->arg = arg;
     c->dial_deadline_ns = cfg->deadline_ns;
@@ -216,8 +244,12 @@ static struct gb_err dial(struct gb_net *n, const struct gb_stream_cfg *cfg,
             close_client(c, gb_err(GB_CONNECTION_LOST, "simulated refusal"));
             return gb_ok();
         }
-        at_ns = cfg->deadline_ns; /* silence */
+        at_ns = sim_host_world_ns(b->host, cfg->deadline_ns); /* silence */
     }
+    uint64_t cut_ns =
+        b->host->up_cut_ns > b->host->down_cut_ns ? b->host->up_cut_ns : b->host->down_cut_ns;
+    uint64_t end_ns = sim_host_world_ns(b->host, cfg->deadline_ns);
+    if (!w->healed && at_ns < cut_ns) at_ns = cut_ns < end_ns ? cut_ns : end_ns;
     gb_timer_start(&c->dial, at_ns);
     return gb_ok();
 }

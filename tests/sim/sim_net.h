@@ -23,6 +23,7 @@ struct sim_conn {
     struct gb_list_node node; /* the bridge's connections, then the world's dead ones */
     struct sim_world *world;
     struct sim_bridge *bridge; /* NULL: the process is gone */
+    struct sim_host *host;
     const struct gb_stream_events *events;
     void *arg;
     struct sim_pipe up, down;                         /* to the broker, to the bridge */

@@ -86,11 +86,14 @@ void sim_store_count(struct sim_store *s)
 
 /* --- plans --- */
 
-static struct sim_call plan(struct sim_world *w, void *request, sim_apply_fn *apply)
+static struct sim_call plan(struct sim_bridge *b, void *request, sim_apply_fn *apply)
 {
+    struct sim_world *w = b->world;
     const struct sim_cfg *c = &w->cfg;
     struct sim_call call = {.target = w->store, .request = request, .apply = apply};
-    if (sim_chance(w, c->store_fail)) {
+    if (!w->healed && w->now_ns < b->host->store_cut_ns) {
+        call.plan = b->host->store_hears ? SIM_PLAN_LATE : SIM_PLAN_SILENT;
+    } else if (sim_chance(w, c->store_fail)) {
         call.plan = SIM_PLAN_FAIL;
     } else if (sim_chance(w, c->store_lost_answer)) {
         call.plan = SIM_PLAN_LOST_ANSWER;
@@ -163,9 +166,35 @@ static void apply_persist(struct sim_call *c)
 
 static void persist(struct gb_outbox *o, struct gb_outbox_persist *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_persist);
+    struct sim_call call = plan(bridge_of(o), q, apply_persist);
     q->stored = 0;
     start(o, &q->op, done, arg, &call);
+}
+
+/* --- tokens --- */
+
+static uint64_t *mark_of(struct sim_store *s, struct gb_bytes partition)
+{
+    return &s->world->mark[sim_bridge_leg(partition)];
+}
+
+/* The store let `version` through: no later owner was there before (spec 06 §8). */
+static void check_token(struct sim_store *s, struct gb_bytes partition, uint64_t version,
+                        const char *what)
+{
+    uint64_t *mark = mark_of(s, partition);
+    if (version < *mark) {
+        sim_violate(s->world, "%s under version %llu, after one under %llu", what,
+                    (unsigned long long)version, (unsigned long long)*mark);
+    }
+    if (version > *mark) *mark = version;
+}
+
+/* Planted: the fence does not hold an old token off. */
+static struct gb_token pass(struct sim_store *s, struct gb_bytes partition, struct gb_token token)
+{
+    if (*mark_of(s, partition) > token.version) token.version = *mark_of(s, partition);
+    return token;
 }
 
 /* --- claim --- */
@@ -227,10 +256,12 @@ static void apply_claim(struct sim_call *c)
     struct gb_outbox_claim inner = {
         .partition = q->partition, .token = q->token, .limit = q->limit};
     release_stale(s);
+    if (s->world->fault == SIM_FAULT_CLAIM_STALE) inner.token = pass(s, q->partition, q->token);
     s->inner->ops->claim(s->inner, &inner, nothing, NULL);
     turn(s);
     note_claims(s, &inner);
     c->answer = inner.op.result;
+    if (c->answer.code == GB_OK) check_token(s, q->partition, q->token.version, "a claim");
     c->result = inner.batch;
     for (size_t i = 0; inner.batch != NULL && i < inner.batch->count; i++) {
         uint32_t message;
@@ -252,13 +283,35 @@ static void discard_claim(struct sim_call *c)
 
 static void claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_claim);
+    struct sim_call call = plan(bridge_of(o), q, apply_claim);
     call.discard = discard_claim;
     q->batch = NULL;
     start(o, &q->op, done, arg, &call);
 }
 
 /* --- settle --- */
+
+/* Only who claimed it last may settle a record (spec 06 §8). */
+static void check_claim_held(struct sim_store *s, const struct gb_outbox_settle *q)
+{
+    for (size_t i = 0; i < s->claim_count; i++) {
+        const struct open_claim *c = &s->claims[i];
+        if (!gb_bytes_equal_c(q->id, c->id) || c->version <= q->token.version) continue;
+        sim_violate(s->world, "a record was settled under version %llu, claimed under %llu",
+                    (unsigned long long)q->token.version, (unsigned long long)c->version);
+    }
+}
+
+/* Planted: whoever completes, the claim passes for its own. */
+static struct gb_token pass_claim(struct sim_store *s, struct gb_bytes id, struct gb_token token)
+{
+    for (size_t i = s->claim_count; i > 0; i--) {
+        const struct open_claim *c = &s->claims[i - 1];
+        if (!gb_bytes_equal_c(id, c->id) || c->version < token.version) continue;
+        return (struct gb_token){.owner = gb_bytes_c(c->owner), .version = c->version};
+    }
+    return token;
+}
 
 static void apply_settle(struct sim_call *c)
 {
@@ -268,11 +321,13 @@ static void apply_settle(struct sim_call *c)
         .kind = q->kind, .partition = q->partition, .id = q->id, .token = q->token};
     if (s->world->fault == SIM_FAULT_STALE_TOKEN && q->kind == GB_OUTBOX_COMPLETE)
         inner.token.version--;
+    if (s->world->fault == SIM_FAULT_COMPLETE_STALE) inner.token = pass_claim(s, q->id, q->token);
     if (s->world->fault == SIM_FAULT_ENDLESS_DUPLICATES) inner.kind = GB_OUTBOX_RELEASE;
     s->inner->ops->settle(s->inner, &inner, nothing, NULL);
     turn(s);
     c->answer = inner.op.result;
     sim_trace(s->world, "settled", q->kind, (uint64_t)c->answer.code);
+    if (c->answer.code == GB_OK) check_claim_held(s, q);
     if (c->answer.code == GB_OK) forget_claim(s, q->id);
     if (c->answer.code == GB_OK && inner.kind == GB_OUTBOX_COMPLETE) {
         uint32_t message;
@@ -285,7 +340,7 @@ static void apply_settle(struct sim_call *c)
 
 static void settle(struct gb_outbox *o, struct gb_outbox_settle *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_settle);
+    struct sim_call call = plan(bridge_of(o), q, apply_settle);
     start(o, &q->op, done, arg, &call);
 }
 
@@ -310,7 +365,7 @@ static void apply_expire(struct sim_call *c)
 
 static void expire(struct gb_outbox *o, struct gb_outbox_expire *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_expire);
+    struct sim_call call = plan(bridge_of(o), q, apply_expire);
     q->expired = 0;
     start(o, &q->op, done, arg, &call);
 }
@@ -328,7 +383,7 @@ static void apply_depth(struct sim_call *c)
 
 static void depth(struct gb_outbox *o, struct gb_outbox_depth *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_depth);
+    struct sim_call call = plan(bridge_of(o), q, apply_depth);
     start(o, &q->op, done, arg, &call);
 }
 
@@ -348,7 +403,7 @@ static void apply_stats(struct sim_call *c)
 
 static void stats(struct gb_outbox *o, struct gb_outbox_stats *q, gb_done_fn *done, void *arg)
 {
-    struct sim_call call = plan(bridge_of(o)->world, q, apply_stats);
+    struct sim_call call = plan(bridge_of(o), q, apply_stats);
     start(o, &q->op, done, arg, &call);
 }
 
@@ -379,7 +434,7 @@ static void list(struct gb_subscriptions *p, struct gb_subscriptions_list *q, gb
                  void *arg)
 {
     struct sim_bridge *b = GB_CONTAINER_OF(p, struct sim_subscriptions_port, subscriptions)->bridge;
-    struct sim_call call = plan(b->world, q, apply_list);
+    struct sim_call call = plan(b, q, apply_list);
     call.discard = discard_list;
     q->filters = (struct gb_filter_list){0};
     sim_call_start(b, &q->op, done, arg, &call, b->world->cfg.store_delay_max_ns);
@@ -417,7 +472,7 @@ static void change(struct gb_subscriptions *p, struct gb_subscriptions_change *q
                    void *arg, sim_apply_fn *apply)
 {
     struct sim_bridge *b = GB_CONTAINER_OF(p, struct sim_subscriptions_port, subscriptions)->bridge;
-    struct sim_call call = plan(b->world, q, apply);
+    struct sim_call call = plan(b, q, apply);
     sim_call_start(b, &q->op, done, arg, &call, b->world->cfg.store_delay_max_ns);
 }
 

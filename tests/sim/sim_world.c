@@ -9,6 +9,7 @@
 #include "sim/sim_bridge.h"
 #include "sim/sim_broker.h"
 #include "sim/sim_check.h"
+#include "sim/sim_cluster.h"
 #include "sim/sim_dlq.h"
 #include "sim/sim_store.h"
 
@@ -19,9 +20,46 @@ static const uint64_t events_max = 2000000;
 const char *sim_fault_name(enum sim_fault fault)
 {
     static const char *const names[SIM_FAULTS] = {
-        "none",       "ack-first",  "swallow-failed",   "reuse-packet-id", "drop-on-reconnect",
-        "lose-order", "store-lies", "ack-out-of-order", "stale-token",     "endless-duplicates",
-        "forget-dlq", "unbounded",
+        "none",
+        "ack-first",
+        "swallow-failed",
+        "reuse-packet-id",
+        "drop-on-reconnect",
+        "lose-order",
+        "store-lies",
+        "ack-out-of-order",
+        "stale-token",
+        "endless-duplicates",
+        "forget-dlq",
+        "unbounded",
+        "claim-stale",
+        "complete-stale",
+        "take-blindly",
+        "observe-twice",
+        "generation-restarts",
+        "evidence-stays",
+        "row-deleted",
+        "version-stays",
+        "own-version-stays",
+        "renew-blindly",
+        "release-blindly",
+        "renew-lies",
+        "acquire-lies",
+        "table-deaf",
+        "baseline-early",
+        "half-the-time",
+        "wall-expiry",
+        "baseline-dropped",
+        "no-nonce",
+        "deadline-from-answer",
+        "deadline-ignored",
+        "deadline-by-wall",
+        "resume-unseen",
+        "release-first",
+        "grace-skipped",
+        "connect-first",
+        "unfenced-wire",
+        "old-connection-stays",
     };
     return names[fault];
 }
@@ -112,7 +150,7 @@ static void publish_due(struct gb_timer *t)
         m->anonymous = true;
     }
     m->poison = sim_below(w, 1000) < c->poison;
-    if (c->v5 && sim_below(w, 10) == 0)
+    if (c->v5 && c->instances == 0 && sim_below(w, 10) == 0)
         m->expires_at_ms = sim_wall_ms(w) + 1000 + (int64_t)sim_below(w, 60000);
     sim_broker_publish(w->broker, w->published++);
     if (w->published < c->messages) gb_timer_start(t, next_publish_ns(w));
@@ -153,7 +191,7 @@ static void restart_due(struct gb_timer *t)
     w->starts++;
     if (w->cfg.refilter && w->published > w->cfg.messages / 2) w->refiltered = true;
     sim_trace(w, "process starts", w->starts, 0);
-    w->bridge = sim_bridge_new(w);
+    w->bridge = sim_bridge_new(w, &w->host);
 }
 
 void sim_world_bridge_died(struct sim_world *w, const char *why)
@@ -174,16 +212,34 @@ void sim_world_bridge_died(struct sim_world *w, const char *why)
 
 /* --- the run --- */
 
-static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool trace,
-                  void (*change)(struct sim_cfg *c))
+uint64_t sim_host_world_ns(const struct sim_host *h, uint64_t mono_ns)
 {
-    *w = (struct sim_world){.seed = seed, .fault = fault, .trace = trace, .hash = seed};
-    struct gb_err err = gb_reactor_new(seed, &w->reactor);
+    if (mono_ns == 0 || mono_ns == UINT64_MAX) return mono_ns;
+    int64_t world_ns = (int64_t)mono_ns - h->mono_ahead_ns;
+    return world_ns < 1 ? 1 : (uint64_t)world_ns;
+}
+
+uint64_t sim_host_mono_ns(const struct sim_host *h)
+{
+    return (uint64_t)((int64_t)h->world->now_ns + h->mono_ahead_ns);
+}
+
+int64_t sim_host_wall_ms(const struct sim_host *h)
+{
+    return sim_wall_ms(h->world) + h->wall_ahead_ms;
+}
+
+void sim_world_build(struct sim_world *w, void (*change)(struct sim_cfg *c))
+{
+    w->hash = w->seed;
+    w->host.world = w;
+    struct gb_err err = gb_reactor_new(w->seed, &w->reactor);
     GB_ASSERT(!gb_failed(err));
     gb_list_init(&w->dead_conns);
     w->now_ns = (uint64_t)GB_SEC;
     gb_reactor_set_now(w->reactor, w->now_ns, sim_wall_ms(w));
     sim_cfg_draw(w);
+    if (w->cluster != NULL) sim_cluster_draw(w);
     if (change != NULL) change(&w->cfg);
     w->messages = calloc(w->cfg.messages, sizeof *w->messages);
     GB_ASSERT(w->messages != NULL);
@@ -194,12 +250,14 @@ static void build(struct sim_world *w, uint64_t seed, enum sim_fault fault, bool
     w->broker = sim_broker_new(w);
     w->store = sim_store_new(w);
     w->dlq = sim_dlq_new(w);
-    gb_timer_start(&w->restart, w->now_ns);
-    gb_timer_start(&w->trouble, w->now_ns + (uint64_t)GB_SEC);
+    if (w->cfg.instances == 0) {
+        gb_timer_start(&w->restart, w->now_ns);
+        gb_timer_start(&w->trouble, w->now_ns + (uint64_t)GB_SEC);
+    }
     gb_timer_start(&w->publish, next_publish_ns(w) + (uint64_t)GB_SEC);
 }
 
-static void tear_down(struct sim_world *w)
+void sim_world_tear_down(struct sim_world *w)
 {
     if (w->bridge != NULL) sim_bridge_free(w->bridge);
     w->bridge = NULL;
@@ -251,13 +309,21 @@ static bool step(struct sim_world *w)
     return true;
 }
 
+/* Without the line's own time, which is not the world's: one seed prints one text. */
 static void discard_log(void *arg, enum gb_log_level level, const char *line, size_t size)
 {
     const struct sim_world *w = arg;
-    if (w->trace) {
-        (void)fprintf(stdout, "%12.6f  %s %.*s", (double)w->now_ns / 1e9,
-                      level >= GB_LOG_ERROR ? "E" : "w", (int)size, line);
-    }
+    if (!w->trace) return;
+    const char *rest = memchr(line, ',', size);
+    size_t skip = rest == NULL ? 0 : (size_t)(rest - line) + 1;
+    (void)fprintf(stdout, "%12.6f  %s %.*s", (double)w->now_ns / 1e9,
+                  level >= GB_LOG_ERROR ? "E" : "w", (int)(size - skip), line + skip);
+}
+
+void sim_world_log_to_trace(struct sim_world *w)
+{
+    gb_log_set_sink(discard_log, w);
+    gb_log_set_level(w->trace ? GB_LOG_INFO : GB_LOG_ERROR);
 }
 
 static void check_end(struct sim_world *w)
@@ -274,11 +340,10 @@ void sim_run(uint64_t seed, enum sim_fault fault, bool trace, struct sim_report 
 void sim_run_as(uint64_t seed, enum sim_fault fault, bool trace, void (*change)(struct sim_cfg *c),
                 struct sim_report *report)
 {
-    struct sim_world world;
+    struct sim_world world = {.seed = seed, .fault = fault, .trace = trace};
     struct sim_world *w = &world;
-    gb_log_set_sink(discard_log, w);
-    gb_log_set_level(trace ? GB_LOG_INFO : GB_LOG_ERROR);
-    build(w, seed, fault, trace, change);
+    sim_world_log_to_trace(w);
+    sim_world_build(w, change);
     uint64_t steps = 0;
     uint64_t healed_ns = 0;
     while (w->violation[0] == '\0' && step(w)) {
@@ -296,7 +361,7 @@ void sim_run_as(uint64_t seed, enum sim_fault fault, bool trace, void (*change)(
                                   .crashes = w->crashes,
                                   .accepted = w->accepted_total};
     memcpy(report->violation, w->violation, sizeof report->violation);
-    tear_down(w);
+    sim_world_tear_down(w);
     gb_log_set_sink(NULL, NULL);
     gb_log_set_level(GB_LOG_INFO);
 }

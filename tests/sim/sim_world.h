@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/metrics.h"
 #include "base/op.h"
+#include "domain/lease_cadence.h"
 #include "domain/policy.h"
 
 /* The world around a simulated bridge: one seed draws the configuration, the faults and every
@@ -30,6 +31,39 @@ enum sim_fault {
     SIM_FAULT_ENDLESS_DUPLICATES, /* complete becomes release */
     SIM_FAULT_FORGET_DLQ,         /* the DLQ answers OK without storing */
     SIM_FAULT_UNBOUNDED,          /* the depth check always says "empty" */
+    SIM_FAULTS_ALONE,             /* those above are seen with one bridge alone */
+    /* The outbox. */
+    SIM_FAULT_CLAIM_STALE = SIM_FAULTS_ALONE, /* a claim under an old token is let through */
+    SIM_FAULT_COMPLETE_STALE,                 /* so is a completion */
+    /* The table of leases. */
+    SIM_FAULT_TAKE_BLINDLY,        /* a takeover has no condition */
+    SIM_FAULT_OBSERVE_TWICE,       /* two observers add the same time */
+    SIM_FAULT_GENERATION_RESTARTS, /* evidence about a row begins with 1 each time */
+    SIM_FAULT_EVIDENCE_STAYS,      /* evidence passes for that of the row as it is now */
+    SIM_FAULT_ROW_DELETED,         /* a release deletes the row */
+    SIM_FAULT_VERSION_STAYS,       /* a takeover keeps the version */
+    SIM_FAULT_OWN_VERSION_STAYS,   /* taking the own row again does */
+    SIM_FAULT_RENEW_BLINDLY,       /* a renewal has no condition */
+    SIM_FAULT_RELEASE_BLINDLY,     /* a release has none */
+    SIM_FAULT_RENEW_LIES,          /* a renewal is answered OK without a write */
+    SIM_FAULT_ACQUIRE_LIES,        /* a lost race is answered as won */
+    SIM_FAULT_TABLE_DEAF,          /* acquires end in a time-out, whoever asks */
+    /* The instance's way to the table. */
+    SIM_FAULT_BASELINE_EARLY,   /* a baseline is the instant before the request */
+    SIM_FAULT_HALF_THE_TIME,    /* half of the duration is enough */
+    SIM_FAULT_WALL_EXPIRY,      /* the standby's wall clock decides */
+    SIM_FAULT_BASELINE_DROPPED, /* every poll forgets what it saw */
+    SIM_FAULT_NO_NONCE,         /* the owner token is the instance id */
+    /* The instance. */
+    SIM_FAULT_DEADLINE_FROM_ANSWER, /* not from before the call */
+    SIM_FAULT_DEADLINE_IGNORED,     /* authority stays until it is taken */
+    SIM_FAULT_DEADLINE_BY_WALL,     /* the deadline follows the wall clock */
+    SIM_FAULT_RESUME_UNSEEN,        /* the boot clock stands still during suspend */
+    SIM_FAULT_RELEASE_FIRST,        /* the source is closed after the release */
+    SIM_FAULT_GRACE_SKIPPED,        /* work in flight is not waited for */
+    SIM_FAULT_CONNECT_FIRST,        /* standbys connect */
+    SIM_FAULT_UNFENCED_WIRE,        /* the session writes without authority */
+    SIM_FAULT_OLD_CONNECTION_STAYS, /* the broker lets the older connection live */
     SIM_FAULTS,
 };
 const char *sim_fault_name(enum sim_fault fault);
@@ -56,7 +90,13 @@ struct sim_row { /* in the order of becoming durable */
     uint64_t claim_turn; /* ... and when it was claimed for the send that counts */
 };
 
-struct sim_cfg { /* drawn from the seed; constant over all restarts */
+struct sim_cfg {        /* drawn from the seed; constant over all restarts */
+    uint32_t instances; /* of a cluster; 0: one bridge alone (sim_cluster.h) */
+    bool same_instance_id;
+    struct gb_lease_cadence cadence;
+    int64_t step_down_ns, lease_delay_max_ns, lease_late_max_ns;
+    uint32_t lease_throttle, lease_lost_answer, lease_silent, lease_late;
+    uint32_t suspend, wall_jump, line_cut, store_cut;
     bool shared_outbox, fan_out, same_partition, has_dlq, to_mqtt, v5, ephemeral;
     bool refilter; /* a later process has other subscriptions (spec 03 §8) */
     bool drop_permanent, drop_expired;
@@ -79,10 +119,26 @@ struct sim_cfg { /* drawn from the seed; constant over all restarts */
     int64_t faults_until_ns, publish_until_ns;
 };
 
+/* The machine that a process runs on: its clocks, and its lines to the others. */
+struct sim_host {
+    uint32_t index;
+    struct sim_bridge *bridge;           /* NULL while the process is down */
+    int64_t mono_ahead_ns;               /* of the world's clock; falls by what it was suspended */
+    uint64_t suspended_ns;               /* altogether */
+    uint64_t suspended_at_ns, resume_ns; /* while it is suspended; else 0 */
+    int64_t wall_ahead_ms;
+    uint64_t up_cut_ns, down_cut_ns; /* until then nothing reaches the broker, or comes from it */
+    uint64_t store_cut_ns;           /* nor the stores; */
+    bool store_hears;                /* only their answers are lost */
+    struct gb_timer restart;
+    struct sim_world *world;
+};
+
 struct sim_bridge;
 struct sim_broker;
 struct sim_store;
 struct sim_dlq;
+struct sim_cluster;
 
 struct sim_world {
     uint64_t seed;
@@ -108,7 +164,11 @@ struct sim_world {
     struct sim_store *store;
     struct sim_dlq *dlq;
     struct gb_list dead_conns;
-    struct sim_bridge *bridge; /* NULL while the process is down */
+    struct sim_bridge *bridge;   /* NULL while the process is down, and in a cluster */
+    struct sim_host host;        /* the one bridge's */
+    struct sim_cluster *cluster; /* NULL: one bridge alone */
+    int64_t duration_ns;         /* of a cluster's faults */
+    uint64_t mark[SIM_LEGS_MAX]; /* the highest token that the outbox let through */
     uint32_t starts, crashes, graceful_stops;
     bool refiltered; /* processes that start from now on have the other subscriptions */
     uint32_t accepted_total;
@@ -146,6 +206,14 @@ __attribute__((format(printf, 2, 3))) void sim_violate(struct sim_world *w, cons
 /* The index in a payload; false when it is no message of this world. */
 bool sim_parse_payload(const struct sim_world *w, struct gb_bytes payload, uint32_t *index);
 void sim_cfg_draw(struct sim_world *w);
+/* Builds and takes down what surrounds the bridges. */
+void sim_world_build(struct sim_world *w, void (*change)(struct sim_cfg *c));
+void sim_world_tear_down(struct sim_world *w);
+void sim_world_log_to_trace(struct sim_world *w);
+/* An instant of the host's monotonic clock, and back; UINT64_MAX and 0 stay. */
+uint64_t sim_host_world_ns(const struct sim_host *h, uint64_t mono_ns);
+uint64_t sim_host_mono_ns(const struct sim_host *h);
+int64_t sim_host_wall_ms(const struct sim_host *h);
 /* The process ended by itself or was killed: tears it down and starts another one later. */
 void sim_world_bridge_died(struct sim_world *w, const char *why);
 
