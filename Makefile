@@ -1,5 +1,5 @@
 # Thin on purpose: each target calls a script or CMake, which can be called without make as well.
-.PHONY: build demo demo-cluster check bench soak fuzz mutate docs format lint model clean
+.PHONY: build demo demo-cluster check bench soak fuzz mutate docs format lint model sim-cluster clean
 
 build:
 	scripts/setup.sh build
@@ -48,6 +48,11 @@ format:
 lint:
 	scripts/setup.sh check
 	scripts/lint.py
+
+# 100,000 simulated failovers, a few minutes of one core
+sim-cluster:
+	scripts/setup.sh build
+	scripts/sim_cluster.sh
 
 # Searches the lease protocol's model and its weakened variants, a few minutes; see tests/model/README.md
 model:

@@ -21,9 +21,8 @@ static void apply_now(struct sim_call *c)
     c->apply(c);
 }
 
-static void due(struct gb_timer *t)
+static void answer_due(struct sim_call *c)
 {
-    struct sim_call *c = GB_CONTAINER_OF(t, struct sim_call, timer);
     struct gb_err error = c->plan == SIM_PLAN_SILENT || c->plan == SIM_PLAN_LATE
                               ? gb_err(GB_TIMEOUT, "simulated time-out")
                               : gb_err(GB_UNAVAILABLE, "simulated failure");
@@ -36,6 +35,15 @@ static void due(struct gb_timer *t)
     }
     if (c->applied && c->discard != NULL) c->discard(c);
     end(c, error);
+}
+
+static void due(struct gb_timer *t)
+{
+    struct sim_call *c = GB_CONTAINER_OF(t, struct sim_call, timer);
+    struct sim_world *w = c->world;
+    w->actor = c->bridge->host;
+    answer_due(c);
+    w->actor = NULL;
 }
 
 static void cancel(struct gb_op *op)

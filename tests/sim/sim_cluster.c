@@ -45,8 +45,10 @@ static void restart_due(struct gb_timer *t)
         return;
     }
     w->starts++;
+    w->actor = h;
     sim_trace(w, "process starts", h->index, w->starts);
     h->bridge = sim_bridge_new(w, h);
+    w->actor = NULL;
 }
 
 static void nobody_serves(struct sim_cluster *c, const struct sim_bridge *b)
@@ -58,6 +60,7 @@ static void died(struct sim_host *h)
 {
     struct sim_world *w = h->world;
     struct sim_bridge *b = h->bridge;
+    w->actor = h;
     sim_trace(w, b->why, h->index, b->member->version);
     if (b->stopped) {
         w->graceful_stops++;
@@ -69,6 +72,7 @@ static void died(struct sim_host *h)
     w->allowed_drops += sim_bridge_drops(b);
     h->bridge = NULL;
     sim_bridge_free(b);
+    w->actor = NULL;
     gb_timer_start(&h->restart, w->now_ns + sim_delay_ns(w, (int64_t)restart_max_ns));
 }
 
@@ -317,7 +321,10 @@ static void run_host(struct sim_host *h)
     struct sim_bridge *b = h->bridge;
     if (b == NULL || h->resume_ns > 0) return;
     gb_reactor_set_now(b->reactor, sim_host_mono_ns(h), sim_host_wall_ms(h));
-    if (!b->dead && next_of(h) <= h->world->now_ns) sim_bridge_run(b);
+    if (b->dead || next_of(h) > h->world->now_ns) return;
+    h->world->actor = h;
+    sim_bridge_run(b);
+    h->world->actor = NULL;
 }
 
 static bool step(struct sim_cluster *c)

@@ -128,7 +128,10 @@ static void pipe_due(struct gb_timer *t)
         gb_timer_start(t, c->host->resume_ns);
         return;
     }
+    struct sim_world *w = c->world;
+    w->actor = c->host;
     pipe_step(p);
+    w->actor = NULL;
     maybe_free(c);
 }
 
@@ -145,14 +148,9 @@ static void client_gone(struct sim_conn *c)
     maybe_free(c);
 }
 
-static void dial_due(struct gb_timer *t)
+static void dial_ends(struct sim_conn *c)
 {
-    struct sim_conn *c = GB_CONTAINER_OF(t, struct sim_conn, dial);
     struct sim_world *w = c->world;
-    if (is_asleep(c)) {
-        gb_timer_start(t, c->host->resume_ns);
-        return;
-    }
     if (c->state == SIM_CLOSED) {
         client_gone(c);
         return;
@@ -165,6 +163,19 @@ static void dial_due(struct gb_timer *t)
     c->at_broker = true;
     sim_broker_accept(w->broker, c);
     c->events->connected(c->arg);
+}
+
+static void dial_due(struct gb_timer *t)
+{
+    struct sim_conn *c = GB_CONTAINER_OF(t, struct sim_conn, dial);
+    struct sim_world *w = c->world;
+    if (is_asleep(c)) {
+        gb_timer_start(t, c->host->resume_ns);
+        return;
+    }
+    w->actor = c->host;
+    dial_ends(c);
+    w->actor = NULL;
 }
 
 static struct gb_err dial(struct gb_net *n, const struct gb_stream_cfg *cfg,

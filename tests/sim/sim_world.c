@@ -92,6 +92,18 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
+/* The time and, in a cluster, who. */
+static void print_head(const struct sim_world *w)
+{
+    (void)fprintf(stdout, "%12.6f  ", (double)w->now_ns / 1e9);
+    if (w->cluster == NULL) return;
+    if (w->actor != NULL) {
+        (void)fprintf(stdout, "i%u  ", w->actor->index);
+    } else {
+        (void)fprintf(stdout, "--  ");
+    }
+}
+
 void sim_trace(struct sim_world *w, const char *what, uint64_t a, uint64_t b)
 {
     uint64_t hash = mix(w->hash, w->now_ns);
@@ -99,8 +111,9 @@ void sim_trace(struct sim_world *w, const char *what, uint64_t a, uint64_t b)
     w->hash = mix(mix(hash, a), b);
     w->events++;
     if (w->trace) {
-        (void)fprintf(stdout, "%12.6f  %-20s %llu %llu\n", (double)w->now_ns / 1e9, what,
-                      (unsigned long long)a, (unsigned long long)b);
+        print_head(w);
+        (void)fprintf(stdout, "%-22s %llu %llu\n", what, (unsigned long long)a,
+                      (unsigned long long)b);
     }
 }
 
@@ -316,8 +329,9 @@ static void discard_log(void *arg, enum gb_log_level level, const char *line, si
     if (!w->trace) return;
     const char *rest = memchr(line, ',', size);
     size_t skip = rest == NULL ? 0 : (size_t)(rest - line) + 1;
-    (void)fprintf(stdout, "%12.6f  %s %.*s", (double)w->now_ns / 1e9,
-                  level >= GB_LOG_ERROR ? "E" : "w", (int)(size - skip), line + skip);
+    print_head(w);
+    (void)fprintf(stdout, "%s %.*s", level >= GB_LOG_ERROR ? "E" : "w", (int)(size - skip),
+                  line + skip);
 }
 
 void sim_world_log_to_trace(struct sim_world *w)

@@ -164,11 +164,12 @@ struct sim_world {
     struct sim_store *store;
     struct sim_dlq *dlq;
     struct gb_list dead_conns;
-    struct sim_bridge *bridge;   /* NULL while the process is down, and in a cluster */
-    struct sim_host host;        /* the one bridge's */
-    struct sim_cluster *cluster; /* NULL: one bridge alone */
-    int64_t duration_ns;         /* of a cluster's faults */
-    uint64_t mark[SIM_LEGS_MAX]; /* the highest token that the outbox let through */
+    struct sim_bridge *bridge;    /* NULL while the process is down, and in a cluster */
+    struct sim_host host;         /* the one bridge's */
+    struct sim_cluster *cluster;  /* NULL: one bridge alone */
+    int64_t duration_ns;          /* of a cluster's faults */
+    const struct sim_host *actor; /* whose doing the trace shows; NULL: the world's */
+    uint64_t mark[SIM_LEGS_MAX];  /* the highest token that the outbox let through */
     uint32_t starts, crashes, graceful_stops;
     bool refiltered; /* processes that start from now on have the other subscriptions */
     uint32_t accepted_total;

@@ -22,6 +22,7 @@ static const char help[] =
     "  -hours H      simulated hours of faults in each seed of a cluster, such as 0.5 (1)\n"
     "  -failovers N  go on from seed to seed until N failovers were counted\n"
     "  -fault NAME   plants a mistake that must be seen; an unknown name lists them\n"
+    "  -help         this text\n"
     "  -trace        one line for each event; the default with -cluster and a single seed\n"
     "\n"
     "Exit status: 0 no violation, 1 a violation (the line to replay it is printed), 2 usage.\n";
@@ -56,7 +57,7 @@ struct options {
     uint64_t seed, count, failovers;
     double hours;
     enum sim_fault fault;
-    bool trace, cluster;
+    bool trace, cluster, help;
 };
 
 static bool parse_hours(const char *text, double *out)
@@ -80,7 +81,9 @@ static bool parse_option(struct options *o, const char *name, const char *value)
 static bool parse(struct options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "-trace") == 0) {
+        if (strcmp(argv[i], "-help") == 0) {
+            o->help = true;
+        } else if (strcmp(argv[i], "-trace") == 0) {
             o->trace = true;
         } else if (strcmp(argv[i], "-cluster") == 0) {
             o->cluster = true;
@@ -139,7 +142,7 @@ static int run_cluster(const struct options *o)
         return 1;
     }
     (void)printf("%" PRIu64 " seeds from %" PRIu64 ", 0 violations: %" PRIu64 " failovers, %" PRIu64
-                 " crashes, %" PRIu64 " messages, %" PRIu64 " arrivals, %.0f simulated hours\n",
+                 " crashes, %" PRIu64 " messages, %" PRIu64 " arrivals, %.1f simulated hours\n",
                  seeds, o->seed, failovers, crashes, messages, arrivals, sim_s / 3600);
     return 0;
 }
@@ -148,5 +151,6 @@ int main(int argc, char **argv)
 {
     struct options o = {.seed = 1, .count = 1, .hours = 1};
     if (!parse(&o, argc, argv)) return usage();
+    if (o.help) return fputs(help, stdout) < 0;
     return o.cluster ? run_cluster(&o) : run_alone(&o);
 }
