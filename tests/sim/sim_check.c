@@ -199,6 +199,13 @@ static bool message_done(const struct sim_world *w, const struct sim_message *m)
     return true;
 }
 
+uint64_t sim_check_undone(const struct sim_world *w)
+{
+    uint64_t n = sim_store_open(w->store);
+    for (uint32_t i = 0; i < w->published; i++) n += !message_done(w, &w->messages[i]);
+    return n;
+}
+
 bool sim_check_all_done(const struct sim_world *w)
 {
     if (w->published < w->cfg.messages) return false;

@@ -22,6 +22,8 @@ void sim_check_completed(struct sim_world *w, uint32_t message, uint8_t leg);
 void sim_check_dead_lettered(struct sim_world *w, uint32_t message, uint8_t leg, const char *code);
 /* Queues stay within their limits. */
 void sim_check_bounds(struct sim_world *w);
+/* How much is left to do, in messages and records; without faults it falls. */
+uint64_t sim_check_undone(const struct sim_world *w);
 /* Everything that the broker took has reached its end. */
 bool sim_check_all_done(const struct sim_world *w);
 /* Why not, for the report. */

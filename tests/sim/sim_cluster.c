@@ -11,7 +11,7 @@
 #include "sim/sim_store.h"
 
 static const uint64_t restart_max_ns = 5 * UINT64_C(1000000000);
-static const uint64_t heal_limit_ns = 2000 * UINT64_C(1000000000);
+static const uint64_t standstill_ns = 600 * UINT64_C(1000000000);
 static const int64_t hour_ms = GB_HOUR / GB_MS;
 static const uint64_t look_ns = UINT64_C(1000000000);
 
@@ -392,12 +392,17 @@ static void take_down(struct sim_cluster *c)
 static void run_to_end(struct sim_cluster *c)
 {
     struct sim_world *w = c->world;
-    uint64_t look_again_ns = 0;
+    uint64_t look_again_ns = 0, undone_min = UINT64_MAX, progress_ns = 0;
     while (w->violation[0] == '\0' && step(c)) {
         if (!w->healed || w->now_ns < look_again_ns) continue;
         look_again_ns = w->now_ns + look_ns;
-        bool late = w->now_ns > c->healed_ns + heal_limit_ns;
-        if (late || (serving(c) == 1 && sim_check_all_done(w))) break;
+        uint64_t undone = sim_check_undone(w);
+        if (undone < undone_min) { /* a long backlog may take its time */
+            undone_min = undone;
+            progress_ns = w->now_ns;
+        }
+        bool stands_still = w->now_ns > progress_ns + standstill_ns;
+        if (stands_still || (serving(c) == 1 && sim_check_all_done(w))) break;
     }
     if (w->violation[0] == '\0' && !sim_check_all_done(w)) sim_check_explain(w);
     if (w->violation[0] == '\0' && serving(c) != 1)

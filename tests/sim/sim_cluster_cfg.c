@@ -66,6 +66,7 @@ void sim_cluster_draw(struct sim_world *w)
     c->wall_jump = parts(w, 200);
     c->line_cut = parts(w, 300);
     c->store_cut = parts(w, 300);
+    c->close_hang = sim_below(w, 4) == 0 ? parts(w, 200) : 0;
     c->publish_until_ns = w->duration_ns;
     c->faults_until_ns = w->duration_ns;
     int64_t messages = w->duration_ns / (between(w, 1, 8) * GB_SEC);

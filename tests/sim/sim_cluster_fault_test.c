@@ -30,17 +30,23 @@ static void late_renewals(struct sim_cfg *c)
     c->crash = 300;
 }
 
+static void hanging_closes(struct sim_cfg *c)
+{
+    c->close_hang = 500;
+    c->suspend = 300;
+}
+
 static const struct fault_row {
     enum sim_fault fault;
     uint64_t seed;
     const char *seen_as[3]; /* any of these, part of the text */
     void (*change)(struct sim_cfg *c);
 } rows[] = {
-    {SIM_FAULT_CLAIM_STALE, 3, {"a claim under version"}, NULL},
+    {SIM_FAULT_CLAIM_STALE, 5, {"a claim under version"}, NULL},
     {SIM_FAULT_COMPLETE_STALE, 3, {"a record was settled under version"}, NULL},
     {SIM_FAULT_TAKE_BLINDLY, 2, {"of the lease was followed by", "was unchanged for"}, NULL},
     {SIM_FAULT_OBSERVE_TWICE, 3, {"evidence of", "was unchanged for"}, NULL},
-    {SIM_FAULT_GENERATION_RESTARTS, 422, {"evidence of", "was unchanged for"}, late_renewals},
+    {SIM_FAULT_GENERATION_RESTARTS, 109, {"evidence of", "was unchanged for"}, late_renewals},
     {SIM_FAULT_EVIDENCE_STAYS, 1, {"evidence of", "was unchanged for"}, NULL},
     {SIM_FAULT_ROW_DELETED, 1, {"of the lease was followed by 0"}, NULL},
     {SIM_FAULT_VERSION_STAYS, 1, {"of the lease was followed by"}, NULL},
@@ -50,16 +56,17 @@ static const struct fault_row {
     {SIM_FAULT_RENEW_LIES, 1, {"which has authority", "instances have authority"}, NULL},
     {SIM_FAULT_ACQUIRE_LIES, 3, {"instances have authority"}, NULL},
     {SIM_FAULT_TABLE_DEAF, 1, {"no instance serves"}, NULL},
-    {SIM_FAULT_BASELINE_EARLY, 129, {"evidence of", "was unchanged for"}, slow_table},
+    {SIM_FAULT_BASELINE_EARLY, 148, {"evidence of", "was unchanged for"}, slow_table},
     {SIM_FAULT_HALF_THE_TIME, 1, {"was unchanged for"}, NULL},
     {SIM_FAULT_WALL_EXPIRY, 3, {"was unchanged for"}, NULL},
     {SIM_FAULT_BASELINE_DROPPED, 4, {"no instance serves"}, NULL},
     {SIM_FAULT_NO_NONCE, 8, {"instances have authority", "which has authority"}, NULL},
-    {SIM_FAULT_DEADLINE_FROM_ANSWER, 5, {"after its deadline"}, NULL},
+    {SIM_FAULT_DEADLINE_FROM_ANSWER, 3, {"after its deadline"}, NULL},
     {SIM_FAULT_DEADLINE_IGNORED, 1, {"after its deadline"}, NULL},
     {SIM_FAULT_DEADLINE_BY_WALL, 5, {"after its deadline"}, NULL},
     {SIM_FAULT_RESUME_UNSEEN, 1, {"after its deadline"}, NULL},
     {SIM_FAULT_RELEASE_FIRST, 1, {"before its source was closed"}, NULL},
+    {SIM_FAULT_HANG_RETURNS, 1, {"although its close hangs"}, hanging_closes},
     {SIM_FAULT_GRACE_SKIPPED, 1, {"with work in flight"}, NULL},
     {SIM_FAULT_CONNECT_FIRST, 1, {"without a lease"}, NULL},
     {SIM_FAULT_UNFENCED_WIRE, 1, {"wrote to the broker"}, NULL},

@@ -65,6 +65,7 @@ static void calm(struct sim_cfg *c)
     c->sink_transient = c->sink_lost_answer = c->sink_silent = c->sink_down = 0;
     c->store_fail = c->store_lost_answer = c->store_silent = c->store_full = c->dlq_fail = 0;
     c->crash = c->graceful = c->suspend = c->wall_jump = c->line_cut = c->store_cut = 0;
+    c->close_hang = 0;
     c->lease_throttle = c->lease_lost_answer = c->lease_silent = c->lease_late = 0;
     c->net_delay_max_ns = c->lease_delay_max_ns = c->store_delay_max_ns = 20 * GB_MS;
 }
@@ -138,6 +139,14 @@ static void bad_table(struct sim_cfg *c)
     c->crash = 200;
 }
 
+/* Spec 06 check 23: the lease is kept, the process ends, a standby waits for its time. */
+static void hanging_closes(struct sim_cfg *c)
+{
+    calm(c);
+    c->close_hang = 1000;
+    c->suspend = c->graceful = 300;
+}
+
 static void test_kinds_of_trouble(void **state)
 {
     (void)state;
@@ -148,6 +157,7 @@ static void test_kinds_of_trouble(void **state)
         {"suspends", suspends},
         {"clocks that are set", clocks},
         {"cut lines", lines},
+        {"closes that hang", hanging_closes},
         {"a table that throttles, loses answers, applies late", bad_table},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

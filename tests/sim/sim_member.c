@@ -97,13 +97,19 @@ static void gate_quiesce(struct gb_session *s)
     inner->ops->quiesce(inner);
 }
 
+static void return_stop(struct sim_member *m)
+{
+    struct gb_op *op = m->gate_stop;
+    m->gate_stop = NULL;
+    if (op != NULL) gb_op_finish(op, m->stop_result);
+}
+
 static void inner_stopped(struct gb_op *op, void *arg)
 {
     struct sim_member *m = arg;
     m->inner_stopping = m->inner_running = false;
-    struct gb_op *waiting = m->gate_stop;
-    m->gate_stop = NULL;
-    if (waiting != NULL) gb_op_finish(waiting, op->result);
+    m->stop_result = op->result;
+    if (!m->hangs) return_stop(m);
 }
 
 static void stop_inner(struct sim_member *m)
@@ -132,6 +138,9 @@ static void gate_stop(struct gb_session *s, struct gb_op *op, gb_done_fn *done, 
         return;
     }
     m->gate_stop = op;
+    m->hangs = !m->bridge->dead && sim_chance(world_of(m), world_of(m)->cfg.close_hang);
+    if (m->hangs) sim_trace(world_of(m), "close hangs", m->bridge->host->index, m->version);
+    if (m->hangs && world_of(m)->fault == SIM_FAULT_HANG_RETURNS) return_stop(m);
     stop_inner(m);
 }
 
@@ -215,6 +224,8 @@ void sim_member_close(struct sim_member *m, struct gb_op *op, gb_done_fn *done)
 void sim_member_gone(struct sim_member *m)
 {
     sim_lease_process_gone(&m->lease);
+    if (m->hangs && !m->inner_stopping) return_stop(m);
+    m->hangs = false;
 }
 
 void sim_member_free(struct sim_member *m)
@@ -267,6 +278,8 @@ void sim_member_check_release(struct sim_member *m)
 {
     struct sim_bridge *b = m->bridge;
     struct sim_world *w = b->world;
+    if (m->hangs)
+        sim_violate(w, "instance %u released the lease although its close hangs", b->host->index);
     for (struct gb_list_node *n = gb_list_first(&b->conns); n != NULL;
          n = gb_list_next(&b->conns, n)) {
         const struct sim_conn *c = GB_CONTAINER_OF(n, struct sim_conn, node);

@@ -23,6 +23,8 @@ struct sim_member {
     struct gb_op inner_stop;
     struct gb_timer late_stop; /* planted */
     bool inner_running, inner_stopping;
+    bool hangs; /* the close does not return before the process ends */
+    struct gb_err stop_result;
     uint64_t deadline_ns; /* the world's: authority ends here at the latest */
     uint64_t authority_gone_ns;
     bool closing, serves;

@@ -56,6 +56,7 @@ const char *sim_fault_name(enum sim_fault fault)
         "deadline-by-wall",
         "resume-unseen",
         "release-first",
+        "hang-returns",
         "grace-skipped",
         "connect-first",
         "unfenced-wire",

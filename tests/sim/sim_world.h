@@ -60,6 +60,7 @@ enum sim_fault {
     SIM_FAULT_DEADLINE_BY_WALL,     /* the deadline follows the wall clock */
     SIM_FAULT_RESUME_UNSEEN,        /* the boot clock stands still during suspend */
     SIM_FAULT_RELEASE_FIRST,        /* the source is closed after the release */
+    SIM_FAULT_HANG_RETURNS,         /* a close that hangs counts as returned */
     SIM_FAULT_GRACE_SKIPPED,        /* work in flight is not waited for */
     SIM_FAULT_CONNECT_FIRST,        /* standbys connect */
     SIM_FAULT_UNFENCED_WIRE,        /* the session writes without authority */
@@ -96,7 +97,7 @@ struct sim_cfg {        /* drawn from the seed; constant over all restarts */
     struct gb_lease_cadence cadence;
     int64_t step_down_ns, lease_delay_max_ns, lease_late_max_ns;
     uint32_t lease_throttle, lease_lost_answer, lease_silent, lease_late;
-    uint32_t suspend, wall_jump, line_cut, store_cut;
+    uint32_t suspend, wall_jump, line_cut, store_cut, close_hang;
     bool shared_outbox, fan_out, same_partition, has_dlq, to_mqtt, v5, ephemeral;
     bool refilter; /* a later process has other subscriptions (spec 03 §8) */
     bool drop_permanent, drop_expired;
