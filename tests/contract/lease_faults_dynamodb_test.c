@@ -10,7 +10,7 @@
 
 /* Each request of each lease operation, in turn, throttled, refused by a fault of the service,
  * applied and never answered, cut in the answer, or sent with an expired token: the operation ends
- * as specified, a request of its own is recognised, and the row is right (spec 06 §6, 04 A5, A6). */
+ * as specified, a request of its own is recognised, the row is right (spec 06 §6, 04 A5, A6). */
 
 enum { REQUESTS_MAX = 12, ATTEMPT_NS = 60 * GB_MS };
 enum { EVIDENCE = 1 }; /* the request of a take-over that writes it; never repeated (06 §6.1) */
@@ -40,7 +40,7 @@ static const char *const effects[] = {"cut",  "throttle", "silent",       "inter
                                       "half", "drop",     "expired_token"};
 enum { LASTING = 2 }; /* of them */
 
-/* Back-offs take their time: all of them on the better emulator, elsewhere those that differ most. */
+/* Back-offs take time: all on the better emulator, elsewhere those that differ most. */
 static size_t effect_count(void)
 {
     return dynamodb_rig_is(rig, "dynoxide") ? sizeof effects / sizeof effects[0] : 2;
@@ -196,7 +196,7 @@ static int set_up(void **state)
     dynamodb_rig_clear(rig);
     dynamodb_rig_table(rig, "lease", table);
     lease_process_open(&me, rig, "A", table, ATTEMPT_NS);
-    lease_process_open(&other, rig, "B", table, 20 * ATTEMPT_NS);
+    lease_process_open(&other, rig, "B", table, 20 * (int64_t)ATTEMPT_NS);
     lease_process_create_table(&other);
     return 0;
 }

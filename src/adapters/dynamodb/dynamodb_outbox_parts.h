@@ -26,8 +26,7 @@ struct gb_dbox_partition {
     uint64_t mark;
     int64_t raised_ms;  /* when `mark` was seen or written; 0 = not known */
     bool seeded;        /* no mark in the table; `mark` is that of the rows */
-    uint64_t seed_mark; /* of the rows up to: */
-    struct gb_str seed_cursor;
+    uint64_t seed_mark; /* of the rows up to seed_cursor */
     uint64_t claims, claims_running;
     /* sequence numbers taken and not given out */
     uint64_t seq_next, seq_end;
@@ -44,7 +43,7 @@ struct gb_dbox_partition {
     /* of the last sweep under that token */
     bool swept;
     int64_t swept_ms, sweep_due_ms; /* due: 0 = the usual one only */
-    struct gb_str sweep_cursor;
+    struct gb_str seed_cursor, sweep_cursor; /* where a long read goes on */
     struct gb_dbox_sweep *sweeper; /* NULL: none is under way */
     int64_t sweep_began_ms;        /* of the one that is not through; 0 = none */
     uint64_t sweep_events;         /* `keyed_events` then */
