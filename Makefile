@@ -1,5 +1,5 @@
 # Thin on purpose: each target calls a script or CMake, which can be called without make as well.
-.PHONY: build demo demo-cluster check bench soak fuzz mutate docs format lint model sim-cluster clean
+.PHONY: build demo demo-cluster check bench failover soak fuzz mutate docs format lint model sim-cluster clean
 
 build:
 	scripts/setup.sh build
@@ -53,6 +53,11 @@ lint:
 sim-cluster:
 	scripts/setup.sh build
 	scripts/sim_cluster.sh
+
+# Owners that die, hang, are cut off or stop, with real processes; a few minutes. FAILOVER="--rounds 100" for more
+failover: build
+	scripts/setup.sh bench
+	.venv/bin/python scripts/failover.py $(FAILOVER)
 
 # Searches the lease protocol's model and its weakened variants, a few minutes; see tests/model/README.md
 model:

@@ -42,12 +42,12 @@ struct gb_dbox_partition {
     int64_t owned_ms; /* since when */
     /* of the last sweep under that token */
     bool swept;
-    int64_t swept_ms, sweep_due_ms; /* due: 0 = the usual one only */
+    int64_t swept_ms, sweep_due_ms;          /* due: 0 = the usual one only */
     struct gb_str seed_cursor, sweep_cursor; /* where a long read goes on */
-    struct gb_dbox_sweep *sweeper; /* NULL: none is under way */
-    int64_t sweep_began_ms;        /* of the one that is not through; 0 = none */
-    uint64_t sweep_events;         /* `keyed_events` then */
-    bool sweep_saw_keyed;          /* live ones that are in the indexes */
+    struct gb_dbox_sweep *sweeper;           /* NULL: none is under way */
+    int64_t sweep_began_ms;                  /* of the one that is not through; 0 = none */
+    uint64_t sweep_events;                   /* `keyed_events` then */
+    bool sweep_saw_keyed;                    /* live ones that are in the indexes */
     /* all live keyed ones of the indexes are in `handed`, by a read of clean_ms */
     bool keyed_clean, keyed_wish; /* wish: one went the ordinary way for lack of that */
     int64_t clean_ms;
