@@ -23,6 +23,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+DYNOXIDE = next(iter(sorted(pathlib.Path(os.environ.get("GB_TOOLS", ROOT / ".tools")).glob("dynoxide-*/bin/dynoxide"))), None)
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 ENVIRONMENT = {**os.environ, "AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench",
                "AWS_REGION": "eu-central-1"}
@@ -46,6 +47,10 @@ MIB = 1024.0  # of the KiB in /proc
 
 class Failed(Exception):
     """A row that could not be measured, with the reason."""
+
+
+class Absent(Failed):
+    """What the row needs is not there, which is no fault."""
 
 
 # --- processes ------------------------------------------------------------------------------------
@@ -108,11 +113,11 @@ def end(child, seconds):
 class Daemon:
     """A child that is ended by SIGTERM, its output in a file."""
 
-    def __init__(self, args, log):
+    def __init__(self, args, log, environment=ENVIRONMENT):
         self.log = log
         with open(log, "wb") as output:
             self.child = subprocess.Popen([str(a) for a in args], stdin=subprocess.DEVNULL, stdout=output,
-                                          stderr=output, env=ENVIRONMENT)
+                                          stderr=output, env=environment)
 
     def text(self):
         return self.log.read_text(errors="replace")
@@ -213,6 +218,8 @@ def document(row, folder, broker_port, sink_port):
         stores["outbox"] = {"type": "memory", "options": {"acknowledge_volatile": True}}
     elif row.outbox == "sqlite":
         stores["outbox"] = {"type": "sqlite", "options": {"path": str(folder / "outbox.db")}}
+    elif row.outbox == "dynamodb":
+        stores["outbox"] = {"type": "dynamodb", "options": {"table_name": "bench"}}
     if row.outbox:
         route["delivery_mode"] = "shared_outbox"
         route["policy"]["max_outbox_depth"] = 1000  # bounds the memory of what waits; the source is held back
@@ -244,6 +251,7 @@ class Bench:
         self.folder = folder
         self.count = 0
         self.profiling = False
+        self.failed = False
         self.deadline = time.monotonic() + TIME_LIMIT_S
 
     def binary(self, name):
@@ -290,7 +298,7 @@ def full_speed(bench, source, target, pid, others):
     busiest = max(cpu_seconds(p) - c for p, c in zip(others, others_cpu))
     if run["refused"] > 0 or report["foreign"] > 0:
         raise Failed(f"{run['refused']} messages refused, {report['foreign']} payloads changed")
-    return {"rate": run["sent"] / took, "cpu": cpu / run["sent"] * 1e5, "busy": cpu / took,
+    return {"sent": run["sent"], "rate": run["sent"] / took, "cpu": cpu / run["sent"] * 1e5, "busy": cpu / took,
             "other_busy": busiest / took, "duplicates": report["received"] - report["distinct"]}
 
 
@@ -372,15 +380,32 @@ class BridgeRow:
         broker.wait_for(lambda: can_connect(port), 10, "mosquitto listens")
         return None, port
 
+    def start_store(self, folder, parts):
+        """A DynamoDB emulator, and what the bridge finds it by."""
+        self.store = None
+        if self.outbox != "dynamodb":
+            return ENVIRONMENT
+        if DYNOXIDE is None:
+            raise Absent("dynoxide is missing: scripts/emulators.sh builds it where Rust is new enough")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        parts.append(store := Daemon([DYNOXIDE, "serve", "--host", "127.0.0.1", "--port", port], folder / "store.log"))
+        store.wait_for(lambda: can_connect(port), 10, "dynoxide listens")
+        self.store = store
+        return {**ENVIRONMENT, "AWS_ENDPOINT_URL_DYNAMODB": f"http://127.0.0.1:{port}"}
+
     def start_bridge(self, bench, folder, ports, parts):
         config = folder / "bridge.json"
         config.write_text(json.dumps(document(self, folder, *ports), indent=1))
-        command = [str(bench.options.bridge), "-config", str(config)]
-        seed = subprocess.run(command + ["-seed-managed-subscriptions", "source"], env=ENVIRONMENT, text=True,
-                              capture_output=True, timeout=20, check=False)
-        if seed.returncode != 0:
-            raise Failed(f"seeding ended with {seed.returncode}: {(seed.stderr + seed.stdout)[-600:].strip()}")
-        parts.append(bridge := Daemon(command, folder / "bridge.log"))
+        command = [str(bench.options.bridge), "-config", str(config), "-monitor-addr", "127.0.0.1:0"]
+        environment = self.start_store(folder, parts)
+        steps = [["-seed-managed-subscriptions", "source"]] + ([["-create-tables"]] if self.store else [])
+        for step in steps:
+            done = subprocess.run(command + step, env=environment, text=True, capture_output=True, timeout=20, check=False)
+            if done.returncode != 0:
+                raise Failed(f"{step[0]} ended with {done.returncode}: {(done.stderr + done.stdout)[-600:].strip()}")
+        parts.append(bridge := Daemon(command, folder / "bridge.log", environment))
         return bridge
 
     def measure(self, bench):
@@ -417,8 +442,12 @@ class BridgeRow:
         try:
             figures = paced(source, sink)
             others = [part.child.pid for part in parts if part is not bridge]
+            store_cpu = cpu_seconds(self.store.child.pid) if self.store else 0
             with Profile(pid, folder) if bench.profiling else contextlib.nullcontext() as profile:
                 figures.update(full_speed(bench, source, sink, pid, others))
+            if self.store:
+                store_cpu = cpu_seconds(self.store.child.pid) - store_cpu
+                figures["store_cpu"] = store_cpu / figures["sent"] * 1e5
             if profile:
                 figures["profile"] = profile.symbols()
         except Failed as failed:
@@ -446,6 +475,7 @@ ROWS = [
     BridgeRow("linger", "`direct_hold`, `linger: 2ms`", linger="2ms"),
     BridgeRow("memory", "`shared_outbox` on memory", outbox="memory"),
     BridgeRow("sqlite", "`shared_outbox` on SQLite with fsync", outbox="sqlite"),
+    BridgeRow("dynamodb", "`shared_outbox` on DynamoDB, an emulator", outbox="dynamodb"),
     BridgeRow("mosquitto", "`direct_hold`, `linger: 2ms`, through mosquitto", linger="2ms", mosquitto=True),
 ]
 
@@ -493,7 +523,8 @@ def judge(results):
     return lines
 
 
-COLUMNS = [("msg/s", "rate", "{:,.0f}"), ("CPU s per 100,000", "cpu", "{:.2f}"), ("busy", "busy", "{:.0%}"),
+COLUMNS = [("msg/s", "rate", "{:,.0f}"), ("CPU s per 100,000", "cpu", "{:.2f}"),
+           ("emulator's", "store_cpu", "{:.2f}"), ("busy", "busy", "{:.0%}"),
            ("busiest other", "other_busy", "{:.0%}"), ("p50 ms", "p50_ms", "{:.2f}"), ("p99 ms", "p99_ms", "{:.2f}"),
            ("RSS idle", "idle_rss", "{:.1f}"), ("RSS peak", "peak_rss", "{:.1f}"),
            ("anon idle", "idle_anon", "{:.1f}"), ("anon peak", "peak_anon", "{:.1f}"),
@@ -619,6 +650,7 @@ def measure_all(bench, rows):
                 print(f"round {rounds + 1}: {row.key}: {shown}", flush=True)
             except (Failed, OSError, subprocess.TimeoutExpired) as failed:
                 failures[row.title] = " ".join(str(failed).split())
+                bench.failed |= not isinstance(failed, Absent)
                 print(f"round {rounds + 1}: {row.key}: FAILED: {failed}", flush=True)
         rounds += 1
     return measured, failures, rounds
@@ -649,7 +681,7 @@ def main():
     if out is not None:
         out.write_text(text)
     print("\n" + text + (f"bench: written to {out}" if out else "bench: some rows only, so no file was written"))
-    return 1 if failures else 0
+    return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":
