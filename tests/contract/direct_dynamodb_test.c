@@ -241,7 +241,8 @@ static void slow_down(const char *contains)
 
 static struct gb_outbox_batch *claim_in_time(enum gb_code *code)
 {
-    return outbox_claim_within(first, S1, "o", 1, 20, CLAIM_NS, code);
+    const struct gb_token token = {gb_bytes_c("o"), 1};
+    return outbox_claim_within(first, S1, &token, 20, CLAIM_NS, code);
 }
 
 static void a_long_sweep_is_done_by_several_claims(void **state)

@@ -100,11 +100,11 @@ struct gb_outbox_batch *outbox_claim(struct outbox_backend *b, const char *parti
 }
 
 struct gb_outbox_batch *outbox_claim_within(struct outbox_backend *b, const char *partition,
-                                            const char *owner, uint64_t version, uint32_t limit,
+                                            const struct gb_token *token, uint32_t limit,
                                             uint64_t timeout_ns, enum gb_code *code)
 {
     struct gb_outbox_claim q = {
-        .partition = gb_bytes_c(partition), .token = {gb_bytes_c(owner), version}, .limit = limit};
+        .partition = gb_bytes_c(partition), .token = *token, .limit = limit};
     q.op.deadline_ns = gb_reactor_now_ns(b->driver.reactor) + timeout_ns;
     return claim_until(b, &q, code);
 }

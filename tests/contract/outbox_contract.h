@@ -48,7 +48,7 @@ struct gb_outbox_batch *outbox_claim(struct outbox_backend *b, const char *parti
                                      enum gb_code *code);
 /* With a time-out of the call's own. */
 struct gb_outbox_batch *outbox_claim_within(struct outbox_backend *b, const char *partition,
-                                            const char *owner, uint64_t version, uint32_t limit,
+                                            const struct gb_token *token, uint32_t limit,
                                             uint64_t timeout_ns, enum gb_code *code);
 /* Claims, demands exactly these envelope ids in this order (blank-separated), frees the batch. */
 void outbox_claim_is(struct outbox_backend *b, const char *partition, const char *owner,

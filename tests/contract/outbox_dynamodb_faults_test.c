@@ -107,9 +107,10 @@ static void check_state(struct situation *s, enum operation op, const char *what
     if (code != GB_OK || got != want)
         fail_msg("%s: a successor claims %zu of %zu (%s)", what, got, want, gb_code_name(code));
     for (size_t i = 0; i < got; i++) {
-        for (size_t k = 0; k < i; k++) /* nothing twice */
+        for (size_t k = 0; k < i; k++) { /* nothing twice */
             assert_false(
                 gb_bytes_equal(batch->records[i].envelope->id, batch->records[k].envelope->id));
+        }
     }
     gb_outbox_batch_free(batch);
     gb_outbox_batch_free(s->batch);
