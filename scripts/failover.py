@@ -123,7 +123,8 @@ def resume(scene, old):
     lost = scene.bridges[old].count("lease.lost")
     scene.bridges[old].process.child.send_signal(signal.SIGCONT)
     scene.bridges[old].wait_log("lease.lost", 20, lost + 1)
-    assert scene.bridges[old].alive(), "no restart is needed"
+    child = scene.bridges[old].process.child
+    assert child.poll() is None, f"{old} ended with {child.returncode}, and no restart is needed"
 
 
 def cut(scene, old):
@@ -132,7 +133,8 @@ def cut(scene, old):
 
 def heal(scene, old):
     scene.faults.command("clear")
-    assert scene.bridges[old].alive(), "no restart is needed"
+    child = scene.bridges[old].process.child
+    assert child.poll() is None, f"{old} ended with {child.returncode}, and no restart is needed"
 
 
 def lose_broker(scene, old):
