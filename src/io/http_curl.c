@@ -38,7 +38,7 @@ struct http_socket {
     curl_socket_t fd;
     int wanted; /* UV_READABLE, UV_WRITABLE: by libcurl */
     int polled; /* by uv */
-    bool ours;  /* made by open_socket: close_socket tells its end */
+    bool ours;  /* made by open_socket; the resolver closes its own without telling */
 };
 
 /* --- completion --- */
@@ -196,16 +196,24 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         poll_wanted(s); /* unless libcurl has closed it */
 }
 
+/* libcurl 7.88 closes a socket of a connection that did not come about without asking
+ * close_socket, before it stops wanting its events or after it has opened the next one. */
+static bool may_be_closed(const struct http_socket *s, CURL *easy)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status); /* a valid handle: OK */
+    return !s->ours || status == 0;
+}
+
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
-    (void)easy;
     (void)socket_arg;
     struct http_curl *h = arg;
     struct http_socket *s = socket_of(h, fd);
     if (what == CURL_POLL_REMOVE) {
         if (s == NULL) return 0;
         s->wanted = 0;
-        if (!s->ours) untrack(h, s); /* the resolver closes its own without telling */
+        if (may_be_closed(s, easy)) untrack(h, s);
         return 0;
     }
     /* Without memory the socket goes unwatched; the deadline ends the request. Telling libcurl
@@ -220,12 +228,24 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void 
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
+    struct http_curl *h = arg;
+    int wanted = 0;
     (void)purpose;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) return CURL_SOCKET_BAD;
-    if (track(arg, fd, true) != NULL) return fd;
-    (void)close(fd);
-    return CURL_SOCKET_BAD;
+    struct http_socket *former = socket_of(h, fd);
+    if (former != NULL) { /* closed silently; libcurl takes what it wants of it as asked already */
+        wanted = former->wanted;
+        untrack(h, former);
+    }
+    struct http_socket *s = track(h, fd, true);
+    if (s == NULL) {
+        (void)close(fd);
+        return CURL_SOCKET_BAD;
+    }
+    s->wanted = wanted;
+    poll_wanted(s);
+    return fd;
 }
 
 static int close_socket(void *arg, curl_socket_t fd)

@@ -131,6 +131,7 @@ struct fixture {
     struct gb_http_request requests[REQUESTS];
     int running;
     int done;
+    int passes;
     char url[256];
 };
 
@@ -460,6 +461,32 @@ static void cancelled_requests_complete(void **state)
     assert_int_equal(run("POST", "/echo")->op.result.code, GB_OK);
 }
 
+/* In the turn in which their sockets were made, before the first of them was ever polled; libcurl
+ * closes such a socket without a word. The descriptors are used again at once. */
+static void cancel_in_this_turn(struct gb_task *task)
+{
+    if (++f.passes < 3) {
+        gb_reactor_defer(f.reactor, task);
+        return;
+    }
+    for (int i = 0; i < 5; i++) gb_op_cancel(&f.requests[i].op);
+}
+
+static void cancelled_while_connecting(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        const char *url = url_of("http", "/echo");
+        struct gb_task task = {.run = cancel_in_this_turn};
+        f.passes = 0;
+        for (int i = 0; i < 10; i++) start(&f.requests[i], "POST", url);
+        gb_reactor_defer(f.reactor, &task);
+        gb_loop_run(f.loop);
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(f.requests[i].op.result.code, i < 5 ? GB_CANCELLED : GB_OK);
+    }
+}
+
 static void close_cancels_what_is_pending(void **state)
 {
     (void)state;
@@ -554,6 +581,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(deadline_in_the_past_ends_it_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waiting_request_has_its_deadline_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cancelled_requests_complete, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cancelled_while_connecting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(close_cancels_what_is_pending, set_up, tear_down),
         cmocka_unit_test(tls_trusts_the_given_authority_only),
     };
