@@ -12,7 +12,8 @@
  * applied and never answered, cut in the answer, or sent with an expired token: the operation ends
  * as specified, a request of its own is recognised, the row is right (spec 06 §6, 04 A5, A6). */
 
-enum { REQUESTS_MAX = 12, ATTEMPT_NS = 60 * GB_MS };
+enum { REQUESTS_MAX = 12 };
+#define PATIENT_NS (10 * GB_SEC)
 enum { EVIDENCE = 1 }; /* the request of a take-over that writes it; never repeated (06 §6.1) */
 #define TTL (6 * GB_SEC)
 
@@ -142,50 +143,64 @@ static bool fault_at(enum operation op, const char *effect, unsigned request)
     return hit;
 }
 
+/* Only an answer that never comes is waited for. Where one comes, a slow emulator has the time it
+ * needs: what fails then is what the test made fail. */
+static void open_for(const char *effect)
+{
+    lease_process_open(&me, rig, "A", table,
+                       strcmp(effect, "silent") == 0 ? 150 * GB_MS : PATIENT_NS);
+}
+
 static void each_request_fails_once(void **state)
 {
     unsigned hits = 0;
     (void)state;
-    for (int op = 0; op < OPERATIONS; op++) {
-        for (size_t e = 0; e < effect_count(); e++) {
+    for (size_t e = 0; e < effect_count(); e++) {
+        open_for(effects[e]);
+        for (int op = 0; op < OPERATIONS; op++) {
             unsigned request = 0;
             while (fault_at((enum operation)op, effects[e], request))
                 assert_true(++request < REQUESTS_MAX);
             assert_true(request > 0);
             hits += request;
         }
+        lease_process_close(&me);
     }
     print_message("%u faults\n", hits);
 }
 
 /* A fault that stays ends the call with an error that says "try again", and the next try ends well,
  * whatever became of the first. */
+static void stays(enum operation op, const char *effect)
+{
+    char what[96], rule[64];
+    uint64_t version = 0;
+    (void)snprintf(what, sizeof what, "%s, %s for good", names[op], effect);
+    uint64_t before = prepare(op);
+    (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"times\": 0", effect);
+    dynamodb_rig_rule(rig, rule);
+    enum gb_code code = perform(op, &version, NULL);
+    dynamodb_rig_clear(rig);
+    struct gb_err err = gb_err(code, "x");
+    if (code == GB_OK || !gb_err_is_transient(&err) || code == GB_ALREADY_EXISTS)
+        fail_msg("%s: %s", what, gb_code_name(code));
+    code = perform(op, &version, NULL);
+    bool well = op == OBSERVE     ? code == GB_ALREADY_EXISTS
+                : op == RELEASE   ? code == GB_OK || code == GB_NOT_FOUND
+                : op == TAKE_OVER ? code == GB_OK || code == GB_ALREADY_EXISTS
+                                  : code == GB_OK;
+    if (!well) fail_msg("%s, then: %s", what, gb_code_name(code));
+    if (code == GB_ALREADY_EXISTS && op == TAKE_OVER) observe_again(&version);
+    check_success(op, before, version, what);
+}
+
 static void faults_that_stay(void **state)
 {
     (void)state;
-    for (int i = 0; i < OPERATIONS; i++) {
-        enum operation op = (enum operation)i;
-        for (size_t e = 0; e < LASTING; e++) {
-            char what[96], rule[64];
-            uint64_t version = 0;
-            (void)snprintf(what, sizeof what, "%s, %s for good", names[op], effects[e]);
-            uint64_t before = prepare(op);
-            (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"times\": 0", effects[e]);
-            dynamodb_rig_rule(rig, rule);
-            enum gb_code code = perform(op, &version, NULL);
-            dynamodb_rig_clear(rig);
-            struct gb_err err = gb_err(code, "x");
-            if (code == GB_OK || !gb_err_is_transient(&err) || code == GB_ALREADY_EXISTS)
-                fail_msg("%s: %s", what, gb_code_name(code));
-            code = perform(op, &version, NULL);
-            bool well = op == OBSERVE     ? code == GB_ALREADY_EXISTS
-                        : op == RELEASE   ? code == GB_OK || code == GB_NOT_FOUND
-                        : op == TAKE_OVER ? code == GB_OK || code == GB_ALREADY_EXISTS
-                                          : code == GB_OK;
-            if (!well) fail_msg("%s, then: %s", what, gb_code_name(code));
-            if (code == GB_ALREADY_EXISTS && op == TAKE_OVER) observe_again(&version);
-            check_success(op, before, version, what);
-        }
+    for (size_t e = 0; e < LASTING; e++) {
+        open_for(effects[e]);
+        for (int op = 0; op < OPERATIONS; op++) stays((enum operation)op, effects[e]);
+        lease_process_close(&me);
     }
 }
 
@@ -194,8 +209,7 @@ static int set_up(void **state)
     (void)state;
     dynamodb_rig_clear(rig);
     dynamodb_rig_table(rig, "lease", table);
-    lease_process_open(&me, rig, "A", table, ATTEMPT_NS);
-    lease_process_open(&other, rig, "B", table, 20 * (int64_t)ATTEMPT_NS);
+    lease_process_open(&other, rig, "B", table, PATIENT_NS);
     lease_process_create_table(&other);
     return 0;
 }
@@ -203,7 +217,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    lease_process_close(&me);
     lease_process_close(&other);
     return 0;
 }

@@ -156,16 +156,24 @@ static bool fault_at(enum operation op, const char *effect, unsigned request, bo
     return hit;
 }
 
+/* Only an answer that never comes is waited for. Where one comes, a slow emulator has the time it
+ * needs: what fails then is what the test made fail. */
+static void set_up_for(const char *effect, bool direct)
+{
+    bool silent = strcmp(effect, "silent") == 0;
+    dynamodb.direct = direct;
+    dynamodb.through_proxy = true;
+    dynamodb.attempt_timeout_ns = silent ? 150 * GB_MS : 10 * GB_SEC;
+    dynamodb_rig_clear(dynamodb.rig);
+    outbox_dynamodb_set_up(&backend, 0);
+}
+
 static void every_fault(bool direct)
 {
     unsigned hits = 0;
-    dynamodb.direct = direct;
-    dynamodb.through_proxy = true;
-    dynamodb.attempt_timeout_ns = 60 * GB_MS;
-    dynamodb_rig_clear(dynamodb.rig);
-    outbox_dynamodb_set_up(&backend, 0);
-    for (int op = 0; op < OPERATIONS; op++) {
-        for (size_t e = 0; e < effect_count(); e++) {
+    for (size_t e = 0; e < effect_count(); e++) {
+        set_up_for(effects[e], direct);
+        for (int op = 0; op < OPERATIONS; op++) {
             unsigned request = 0;
             while (fault_at((enum operation)op, effects[e], request, direct)) {
                 request++;
@@ -174,9 +182,9 @@ static void every_fault(bool direct)
             hits += request;
             outbox_records_free();
         }
+        outbox_dynamodb_tear_down(&backend);
     }
     print_message("%u faults%s\n", hits, direct ? ", direct" : "");
-    outbox_dynamodb_tear_down(&backend);
 }
 
 static void each_request_fails_once(void **state)
@@ -228,17 +236,14 @@ static void faults_that_stay(void **state)
 {
     (void)state;
     for (int direct = 0; direct <= 1; direct++) {
-        dynamodb.direct = direct == 1;
-        dynamodb.through_proxy = true;
-        dynamodb.attempt_timeout_ns = 60 * GB_MS;
-        dynamodb_rig_clear(dynamodb.rig);
-        outbox_dynamodb_set_up(&backend, 0);
-        for (int op = 0; op < STATS; op++) {
-            for (size_t e = 0; e < effect_count(); e++)
+        for (size_t e = 0; e < effect_count(); e++) {
+            set_up_for(effects[e], direct == 1);
+            for (int op = 0; op < STATS; op++) {
                 stays((enum operation)op, effects[e], direct == 1);
-            outbox_records_free();
+                outbox_records_free();
+            }
+            outbox_dynamodb_tear_down(&backend);
         }
-        outbox_dynamodb_tear_down(&backend);
     }
 }
 
