@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "contract/outbox_dynamodb.h"
 
@@ -12,7 +13,8 @@
  * is lost whoever dies when, and that each rule of spec 05 §2 holds for them. A process that dies
  * is a store that nobody asks any more. */
 
-enum { KB = 1024, BIG = 60 * KB, MANY = 40, ATTEMPT_NS = 500 * 1000 * 1000 };
+enum { KB = 1024, BIG = 60 * KB, MANY = 40 };
+#define ATTEMPT_NS (2 * GB_SEC)
 enum { LONG = 12, CLAIM_NS = 1200 * 1000 * 1000 };
 #define S1 "SESSION#s1"
 #define MINUTE_MS INT64_C(60000)
@@ -260,9 +262,12 @@ static void a_long_sweep_is_done_by_several_claims(void **state)
         store(first, i == 0 ? "B" : "C");
         assert_false(is_direct(i == 0 ? "B" : "C"));
     }
-    for (int i = 0; i < 3; i++) gb_outbox_batch_free(claim_in_time(NULL));
-    store(first, "D");
-    assert_true(is_direct("D"));
+    for (char id[] = "D"; id[0] <= 'K'; id[0]++) {
+        gb_outbox_batch_free(claim_in_time(NULL));
+        store(first, id);
+        if (is_direct(id)) return;
+    }
+    fail_msg("the sweep never ends");
 }
 
 static void a_mark_is_sought_by_several_claims(void **state)
@@ -274,7 +279,7 @@ static void a_mark_is_sought_by_several_claims(void **state)
     assert_null(claim_in_time(&code)); /* there is no mark yet */
     assert_int_equal(code, GB_TIMEOUT);
     struct gb_outbox_batch *batch = NULL;
-    for (int i = 0; i < 2 && batch == NULL; i++) batch = claim_in_time(&code);
+    for (int i = 0; i < 8 && batch == NULL; i++) batch = claim_in_time(&code);
     outbox_batch_is(batch, "a b c d e f g h i j k l");
     gb_outbox_batch_free(batch);
 }
