@@ -15,7 +15,7 @@ struct claim {
     struct gb_dbox_fence fence;
     struct gb_dbox_select select;
     struct gb_dbox_fenced fenced;
-    struct gb_dbox_sweep sweep;
+    struct gb_dbox_sweep_wait sweep;
     struct gb_dbox_mend mend;
     struct gb_str scratch;
     uint64_t index_events; /* of the partition, when candidates were asked for */
@@ -238,7 +238,7 @@ static struct gb_err take_over(struct gb_dbox *s, struct gb_dbox_partition *p,
     gb_dbox_leave(s, p, GB_DBOX_LEAVE_ALL, 0);
     p->version = 0;
     p->swept = false;
-    p->sweeper = NULL;
+    p->sweep = NULL;
     p->sweep_began_ms = 0;
     p->keyed_clean = false;
     p->backlog_empty = false;
@@ -326,7 +326,7 @@ static void claim_free(struct gb_dbox_task *t)
     struct claim *c = claim_of(t);
     if (t->partition != NULL) t->partition->claims_running--;
     gb_dbox_fence_deinit(&c->fence);
-    gb_dbox_sweep_deinit(&c->sweep);
+    gb_dbox_sweep_wait_deinit(&c->sweep);
     gb_dbox_mend_deinit(&c->mend);
     gb_str_deinit(&c->scratch);
     gb_dbox_select_deinit(&c->select);
@@ -361,7 +361,7 @@ void gb_dbox_claim(struct gb_outbox *o, struct gb_outbox_claim *q, gb_done_fn *d
                                       .accepted = on_accepted,
                                       .always = q->limit == 0,
                                       .check = queued && !sure};
-    c->sweep = (struct gb_dbox_sweep){.request = &c->request, .mend = &c->mend, .done = choose};
+    c->sweep.done = choose;
     c->fenced = (struct gb_dbox_fenced){.request = &c->request,
                                         .token = &q->token,
                                         .write = write_claim,

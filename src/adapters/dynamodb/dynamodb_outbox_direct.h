@@ -107,20 +107,20 @@ void gb_dbox_mend_all(struct gb_dbox *s, gb_done_fn *done);
 
 /* --- sweep (dynamodb_outbox_sweep.c) --- */
 
-/* Finds rows that are in no index and that nobody here knows, and brings them there. */
-struct gb_dbox_sweep {
-    struct gb_dbox_request *request;
-    struct gb_dbox_mend *mend;
-    void (*done)(struct gb_dbox_task *t); /* finished, or enough for one call */
-    /* private */
-    struct gb_dbox_partition *partition; /* NULL: not begun */
-    unsigned pages;
-    uint64_t until_ns;
-    struct gb_str scratch;
-};
+/* Finds rows that are in no index and that nobody here knows, and brings them there, beside the
+ * claims. */
 bool gb_dbox_sweep_due(const struct gb_dbox *s, const struct gb_dbox_partition *p);
-void gb_dbox_sweep_run(struct gb_dbox_task *t, struct gb_dbox_sweep *w);
-void gb_dbox_sweep_deinit(struct gb_dbox_sweep *w);
+/* What a claim embeds. */
+struct gb_dbox_sweep_wait {
+    void (*done)(struct gb_dbox_task *t);
+    /* private */
+    struct gb_list_node node;
+    struct gb_dbox_task *task; /* NULL: has not waited */
+};
+/* Begins one, or goes on with one that broke off. `done` once a page is through, which most
+ * partitions are then, or when it breaks off. */
+void gb_dbox_sweep_run(struct gb_dbox_task *t, struct gb_dbox_sweep_wait *wait);
+void gb_dbox_sweep_wait_deinit(struct gb_dbox_sweep_wait *wait);
 /* A row may be there that nobody knows: look once it would be stale. */
 void gb_dbox_sweep_later(struct gb_dbox *s, struct gb_dbox_partition *p);
 

@@ -44,10 +44,12 @@ struct gb_dbox_partition {
     bool swept;
     int64_t swept_ms, sweep_due_ms;          /* due: 0 = the usual one only */
     struct gb_str seed_cursor, sweep_cursor; /* where a long read goes on */
-    struct gb_dbox_sweep *sweeper;           /* NULL: none is under way */
-    int64_t sweep_began_ms;                  /* of the one that is not through; 0 = none */
-    uint64_t sweep_events;                   /* `keyed_events` then */
-    bool sweep_saw_keyed;                    /* live ones that are in the indexes */
+    unsigned swept_pages;
+    struct gb_dbox_sweep *sweep; /* NULL: none is under way */
+    int64_t sweep_began_ms;      /* of the one that is not through; 0 = none */
+    unsigned sweep_pages;
+    uint64_t sweep_events; /* `keyed_events` then */
+    bool sweep_saw_keyed;  /* live ones that are in the indexes */
     /* all live keyed ones of the indexes are in `handed`, by a read of clean_ms */
     bool keyed_clean, keyed_wish; /* wish: one went the ordinary way for lack of that */
     int64_t clean_ms;
@@ -81,7 +83,7 @@ struct gb_dbox {
     struct gb_list ready; /* put jobs that may be sent */
     struct gb_dbox_put puts[GB_DBOX_PUTS_MAX];
     bool warned_keyed, warned_no_index;
-    struct gb_log_limit corrupt_log;
+    struct gb_log_limit corrupt_log, sweep_log;
 };
 static inline struct gb_dbox *gb_dbox_of(struct gb_outbox *o)
 {
