@@ -41,15 +41,13 @@ struct gb_dbox_partition {
     uint64_t version;
     int64_t owned_ms; /* since when */
     /* of the last sweep under that token */
-    bool swept;
+    bool swept, sweep_saw_keyed;             /* saw: live ones that are in the indexes */
     int64_t swept_ms, sweep_due_ms;          /* due: 0 = the usual one only */
     struct gb_str seed_cursor, sweep_cursor; /* where a long read goes on */
-    unsigned swept_pages;
-    struct gb_dbox_sweep *sweep; /* NULL: none is under way */
-    int64_t sweep_began_ms;      /* of the one that is not through; 0 = none */
-    unsigned sweep_pages;
-    uint64_t sweep_events; /* `keyed_events` then */
-    bool sweep_saw_keyed;  /* live ones that are in the indexes */
+    struct gb_dbox_sweep *sweep;             /* NULL: none is under way */
+    int64_t sweep_began_ms;                  /* of the one that is not through; 0 = none */
+    unsigned sweep_pages, swept_pages;       /* of that one, and of the last */
+    uint64_t sweep_events;                   /* `keyed_events` then */
     /* all live keyed ones of the indexes are in `handed`, by a read of clean_ms */
     bool keyed_clean, keyed_wish; /* wish: one went the ordinary way for lack of that */
     int64_t clean_ms;
