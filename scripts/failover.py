@@ -3,9 +3,9 @@
     make failover                                        # a few minutes
     .venv/bin/python scripts/failover.py --rounds 100 --scenario kill
 
-Bridges over one MQTT session under a steady load of QoS 1, a real mosquitto, a local DynamoDB behind a proxy that can cut
-an instance off, and a sink that speaks SQS. Prints Markdown. Exit code 1: a message was lost, a limit was exceeded, or an
-owner did what it must not."""
+Bridges that run examples/cluster.yaml, but for addresses and timings, under a steady load of QoS 1, a real mosquitto, a
+local DynamoDB behind a proxy that can cut an instance off, and a sink that speaks SQS. Prints Markdown. Exit code 1: a
+message was lost, a limit was exceeded, or an owner did what it must not."""
 
 import argparse
 import dataclasses
@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+import yaml
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "e2e"))
 import cluster  # noqa: E402
 import fake_sqs  # noqa: E402
@@ -31,6 +33,7 @@ from network import Proxy  # noqa: E402
 
 RATE = 50  # messages a second
 WAIT_SECONDS = 60
+EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "cluster.yaml"
 LEASE_TTL, POLL = 5.0, 0.5  # cluster.CADENCE
 STEP_DOWN = 2.0  # broker_health_step_down
 UNPLANNED = LEASE_TTL + 1.25 * POLL + 1
@@ -62,6 +65,28 @@ class Stream(threading.Thread):
         self.publisher.close()
 
 
+def document(broker_port, fake, step_down):
+    """The example with other host names and timings."""
+    doc = yaml.safe_load(EXAMPLE.read_text())
+    changes = {
+        "sessions.0.options.session.broker_url": f"tcp://127.0.0.1:{broker_port}",
+        "sessions.0.options.session.tls": None,
+        "sessions.0.options.session.keep_alive": 5,
+        "sessions.0.options.session.connect_timeout": "2s",
+        "sessions.0.options.session.reconcile_timeout": "2s",
+        "sessions.0.options.session.unmatched_grace": "1s",
+        "senders.0.options.queue_url": fake.queue_url(),
+        "senders.0.options.endpoint": fake.endpoint,
+        "routes.0.session.broker_health_step_down": step_down,
+        "routes.0.session.failover_slo": "30s",
+        "routes.0.session.startup_allowance": "1s",
+        **{f"routes.0.session.{key}": value for key, value in cluster.CADENCE.items()},
+    }
+    for path, value in changes.items():
+        rig.set_path(doc, path, value)
+    return doc
+
+
 class Scene:
     """The broker, the sink, the tables and the instances of one scenario."""
 
@@ -73,9 +98,7 @@ class Scene:
         self.database = self.part(DynamoDb(folder / "dynamodb"))
         self.faults = self.part(FaultProxy(self.database.port))
         self.paths = {name: self.part(Proxy(self.broker.port)) for name in names}
-        doc = cluster.document(folder, self.broker.port, self.fake.queue_url(), self.fake.endpoint,
-                               {"routes.0.session.broker_health_step_down": f"{STEP_DOWN:g}s",
-                                "routes.0.session.failover_slo": "10m"})
+        doc = document(self.broker.port, self.fake, f"{STEP_DOWN:g}s" if own_paths else "off")
         self.bridges = self.part(cluster.Cluster(folder, doc, self.database, names=names,
                                                  endpoints={name: self.faults.open(name) for name in names}))
         self.bridges.prepare()
@@ -83,7 +106,7 @@ class Scene:
             own = json.loads(json.dumps(doc))
             own["sessions"][0]["options"]["session"]["broker_url"] = f"tcp://127.0.0.1:{self.paths[name].port}"
             self.bridges[name].write(own)
-            self.bridges[name].seed(cluster.SESSION)
+            self.bridges[name].seed(self.bridges.session)
         checked = subprocess.run([rig.BRIDGE, "check", self.bridges[names[0]].config, "-json"], check=True,
                                  capture_output=True, text=True)
         self.budgets = json.loads(checked.stdout)["sessions"][0]["lease"]
@@ -101,6 +124,7 @@ class Scene:
 class Sample:
     owned: float  # from the fault until the row names another owner
     active: float  # until that one is connected and all its subscriptions are confirmed
+    activation: float  # the part of it after the row names it
     gap: float  # the longest silence at the sink
 
 
@@ -211,7 +235,7 @@ def one_round(scene, scenario):
     active = time.monotonic() - start
     arrived = len(scene.fake.payloads())
     rig.wait_until(lambda: len(scene.fake.payloads()) > arrived, WAIT_SECONDS, "messages flow again")
-    sample = Sample(owned, active, longest_silence(scene.fake, start - 0.5))
+    sample = Sample(owned, active, active - owned, longest_silence(scene.fake, start - 0.5))
     scenario.undo(scene, old)
     return sample
 
@@ -250,7 +274,7 @@ def run(folder, name, rounds, instances):
             "messages": len(stream.sent), "lost": len(lost),
             "duplicates": len(scene.fake.payloads()) - len(set(stream.sent)) + len(lost),
             "kicked": kicks, "limit": scenario.limit, "budget": budget,
-            **{key: [getattr(s, key) for s in samples] for key in ("owned", "active", "gap")},
+            **{key: [getattr(s, key) for s in samples] for key in ("owned", "active", "activation", "gap")},
         }
         result["faults"] = faults_of(result, scenario)
         return result
@@ -275,8 +299,9 @@ HEAD = """| what happens | instances | rounds | seconds until | p50 | p95 | p99 
 
 
 def show(result):
-    """Three lines of the table."""
-    names = {"owned": "another owns the lease", "active": "it is active", "gap": "silence at the destination"}
+    """Four lines of the table."""
+    names = {"owned": "another owns the lease", "active": "it is active", "activation": "of these, the activation",
+             "gap": "silence at the destination"}
     for key, text in names.items():
         first, middle = key == "owned", key == "active"
         cells = [result["what"] if first else "", result["instances"] if first else "",

@@ -31,7 +31,7 @@ class Cluster:
     """Instances of one document. Each has a folder, a log and an instance id of its own."""
 
     def __init__(self, folder, doc, database, names=("a", "b"), same_id=False, endpoints=None):
-        self.doc, self.database = doc, database
+        self.doc, self.database, self.session = doc, database, doc["sessions"][0]["id"]
         self.client = database.connect()
         self.instances = {}
         for name in names:
@@ -46,7 +46,7 @@ class Cluster:
         first = next(iter(self.instances.values()))
         made = first.run("-create-tables", seconds=60)
         assert made.returncode == 0, made.stderr
-        first.seed(SESSION)
+        first.seed(self.session)
 
     def start(self, *names):
         for name in names or self.instances:
@@ -55,14 +55,14 @@ class Cluster:
     def __getitem__(self, name):
         return self.instances[name]
 
-    def row(self, session=SESSION):
-        """The lease row as plain values; empty when there is none."""
+    def row(self, session=None):
+        """The lease row of a session, the first one if none is named, as plain values; empty when there is none."""
         table = self.doc["stores"]["lease"]["options"]["table_name"]
-        item = self.client.get_item(TableName=table, Key={"PK": {"S": f"LEASE#{session}"}},
+        item = self.client.get_item(TableName=table, Key={"PK": {"S": f"LEASE#{session or self.session}"}},
                                     ConsistentRead=True).get("Item", {})
         return {key: int(value["N"]) if "N" in value else next(iter(value.values())) for key, value in item.items()}
 
-    def owner(self, session=SESSION):
+    def owner(self, session=None):
         """Instance id of the holder; empty when nobody holds it."""
         return self.row(session).get("owner", "").partition("#")[0]
 
