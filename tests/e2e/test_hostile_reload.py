@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -500,4 +501,80 @@ def test_bad_overlays(folder, broker, publisher, fake, parts):
     second.write_text("{}\n")
     bridge.wait_log("configuration applied")
     flow.finish(fake)
+    assert bridge.terminate() == 0
+
+
+class Parameters(threading.Thread):
+    """SSM that answers with whatever it is told, or with nothing at all."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.answer, self.asked, self.open = None, 0, []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.open.append(connection)
+            connection.recv(65536)
+            self.asked += 1
+            if self.answer is not None:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+                                   % (len(self.answer), self.answer))
+                connection.close()
+
+    def close(self):
+        self.socket.close()
+        for connection in self.open:
+            connection.close()
+
+
+@pytest.fixture
+def with_parameter(deployed, parts):
+    """A running bridge, its document with a parameter, and the service that has it."""
+    service = Parameters()
+    parts.append(service)
+    bridge = deployed(start=False)
+    bridge.env["AWS_ENDPOINT_URL_SSM"] = service.endpoint
+    bridge.start(wait="mqtt subscriptions converged")
+    doc = copy.deepcopy(bridge.doc)
+    doc["sessions"][0]["options"]["credentials_uri"] = "pms://plant/secret-name"
+    doc["sessions"][0]["options"]["session"]["allow_plaintext_credentials"] = True
+    return bridge, json.dumps(doc), service
+
+
+def test_parameters_that_hang(with_parameter, publisher, fake):
+    """What runs goes on meanwhile, and SIGTERM does not wait for them."""
+    bridge, text, service = with_parameter
+    put(bridge, text)
+    rig.wait_until(lambda: service.asked > 0, 10, "the parameter is asked for")
+    publisher.publish("telemetry/x", b"on", message_id="on")
+    fake.wait_for_payloads([b"on"])
+    started = time.monotonic()
+    assert bridge.terminate() == 0
+    assert time.monotonic() - started < 3
+
+
+def test_parameters_that_are_garbage(with_parameter, publisher, fake):
+    bridge, text, service = with_parameter
+    flow = Flow(publisher)
+    bad = [b"", b"{", b"null", b'{"Parameter": 1}', b'{"Parameter": {"Value": 1}}', b'{"Parameter": {"Value": ""}}',
+           b'{"Parameter": {"Value": "hunter2"}}', b'{"Parameter": {"Value": ":hunter2"}}',
+           b'{"Parameter": {"Value": "{\\"user\\": \\"u\\", \\"password\\": \\"hunter2"}}',
+           b'{"Parameter": {"Value": "u:hunter2\\u0000"}}', b"[" * 1000000, b'{"Parameter": {"Value": "u:hun\xff"}}',
+           b'{"Parameter": {"Value": "u:' + b"hunter2" * 10000 + b'"}}']
+    service.answer = bad[0]
+    put(bridge, text)
+    for i, answer in enumerate(bad):
+        bridge.wait_log("configuration rejected; the running one serves on", count=i + 1, seconds=40)
+        service.answer = bad[i + 1] if i + 1 < len(bad) else b'{"Parameter": {"Value": "u:hunter2"}}'
+        bridge.process.child.send_signal(signal.SIGHUP)
+    bridge.wait_log("configuration applied", 40)
+    flow.finish(fake)
+    assert "hunter2" not in bridge.text() and "secret-name" not in bridge.text()
     assert bridge.terminate() == 0
