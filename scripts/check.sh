@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fuzz_seconds=20
+fuzz_seconds=12
 jobs=$(nproc)
 results=$PWD/build/check
 mkdir -p "$results"
@@ -64,7 +64,7 @@ end_to_end() {
         echo "NOTICE: tests/e2e does not exist; no end-to-end tests were run"
         return
     fi
-    .venv/bin/pytest tests/e2e -q --junitxml="$results/pytest.xml"
+    .venv/bin/pytest tests/e2e -q -n "$jobs" --dist worksteal --junitxml="$results/pytest.xml"
 }
 
 step "setup" scripts/setup.sh check

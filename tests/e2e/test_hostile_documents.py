@@ -48,7 +48,7 @@ def bounded(name, result, documents=1):
     code, cpu, rss, output = result
     shown = f"{name}: exit {code}, {cpu:.2f} s, {rss} KiB: {output[:300]}"
     assert code in (0, 1), shown
-    assert cpu < CPU_SECONDS, shown
+    assert cpu < documents * CPU_SECONDS, shown
     assert rss < RSS_KIB * documents, shown
     return code, output, shown
 

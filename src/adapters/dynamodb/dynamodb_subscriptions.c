@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/dynamodb/dynamodb_subscriptions_row.h"
 #include "adapters/dynamodb/dynamodb_task.h"
-#include "domain/mqtt_topic.h"
 
 struct store {
     struct gb_subscriptions port;
@@ -39,81 +39,17 @@ static void write_key(struct gb_dynamodb_call *call, const char *identity)
     gb_dynamodb_object_end(call);
 }
 
-static struct gb_err no_baseline(const char *identity)
-{
-    return gb_err(GB_NOT_FOUND, "managed subscriptions of %s: no baseline, seed it first",
-                  identity);
-}
-
 /* --- list --- */
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* A filter that no client could have subscribed to would be unsubscribed from for ever: brokers end
- * the connection over it. */
-static struct gb_err add_filter(struct gb_filter_list *l, struct gb_bytes filter,
-                                const struct gb_dynamodb_task *t, const char *identity)
-{
-    struct gb_err err = gb_mqtt_filter_check(filter);
-    if (gb_failed(err)) {
-        return gb_err(GB_INVALID_CONFIG,
-                      "table \"%s\": the item of %s holds a damaged filter, delete it: %s",
-                      t->desk->table, identity, err.message);
-    }
-    l->filters[l->count] = gb_bytes_dup(filter);
-    if (l->filters[l->count] == NULL) return gb_err_no_memory("managed filters");
-    l->count++;
-    return err;
-}
-
-static struct gb_err read_filters(struct listing *l, struct gb_bytes set)
-{
-    struct gb_filter_list *out = &l->q->filters;
-    struct gb_dynamodb_cursor c;
-    struct gb_dynamodb_value v;
-    struct gb_err err = gb_ok();
-    /* Each element takes at least three bytes of the set's JSON. */
-    out->filters = calloc(set.size / 3 + 1, sizeof *out->filters);
-    if (out->filters == NULL) return gb_err_no_memory("managed filters");
-    gb_dynamodb_cursor_init(&c, GB_DYNAMODB_SS, set, &l->task.scratch);
-    while (!gb_failed(err) && gb_dynamodb_next(&c, &v))
-        err = add_filter(out, v.text, &l->task, l->q->identity);
-    if (!gb_failed(err)) err = c.err;
-    if (out->count > 1) qsort(out->filters, out->count, sizeof *out->filters, compare_texts);
-    return err;
-}
-
-static struct gb_err read_item(struct listing *l, struct gb_bytes item)
-{
-    const struct gb_dynamodb_source from = {l->task.desk->table, "GetItem"};
-    bool baseline = false;
-    struct gb_bytes set = {0};
-    struct gb_dynamodb_field fields[] = {
-        {"baseline", GB_DYNAMODB_FIELD_BOOL, false, &baseline, false},
-        {"filters", GB_DYNAMODB_FIELD_SS, false, &set, false},
-    };
-    if (item.size == 0) return no_baseline(l->q->identity);
-    struct gb_err err = gb_dynamodb_item_read(&from, item, &l->task.scratch, fields, 2);
-    if (gb_failed(err)) return err;
-    if (!fields[0].present) return no_baseline(l->q->identity);
-    if (!baseline) {
-        return gb_err(GB_INVALID_CONFIG,
-                      "table \"%s\": attribute baseline of %s must be true, but is false; repair "
-                      "or delete the item",
-                      from.table, l->q->identity);
-    }
-    return fields[1].present ? read_filters(l, set) : gb_ok();
-}
 
 static void listed(struct gb_dynamodb_task *t)
 {
     struct listing *l = GB_CONTAINER_OF(t, struct listing, task);
     struct gb_err err = t->call.op.result;
-    if (!gb_failed(err)) err = read_item(l, t->call.answer.item);
-    if (gb_failed(err)) gb_filter_list_free(&l->q->filters);
+    if (!gb_failed(err)) {
+        const struct gb_dynamodb_source from = {t->desk->table, "GetItem"};
+        err = gb_dsub_row_read(&from, t->call.answer.item, l->q->identity, &t->scratch,
+                               &l->q->filters);
+    }
     gb_dynamodb_task_end(t, err);
 }
 
@@ -174,7 +110,7 @@ static void changed(struct gb_dynamodb_task *t)
 {
     struct change *c = GB_CONTAINER_OF(t, struct change, task);
     bool refused = t->call.error == GB_DYNAMODB_CONDITION_FAILED;
-    gb_dynamodb_task_end(t, refused ? no_baseline(c->q->identity) : t->call.op.result);
+    gb_dynamodb_task_end(t, refused ? gb_dsub_no_baseline(c->q->identity) : t->call.op.result);
 }
 
 /* One update that comes to the same when it is applied twice. */
