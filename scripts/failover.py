@@ -215,7 +215,25 @@ def wait_active(bridge, count):
         time.sleep(0.01)
 
 
-def one_round(scene, scenario):
+def missing(scene, stream):
+    return set(stream.sent) - scene.fake.distinct()
+
+
+def wait_delivered(scene, stream, at_most):
+    """Until no more than that many are on their way; False: nothing has come for a minute."""
+    end, last = time.monotonic() + WAIT_SECONDS, None
+    while len(on_way := missing(scene, stream)) > at_most:
+        if last is None or len(on_way) < last:
+            end, last = time.monotonic() + WAIT_SECONDS, len(on_way)
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def one_round(scene, scenario, stream):
+    if random.random() < 0.5:  # the other half begins with a backlog
+        assert wait_delivered(scene, stream, RATE), "the backlog does not end"
     before = scene.bridges.row()
     old = before["owner"].partition("#")[0]
     served = {name: scene.bridges[name].count("session is active") for name in scene.names}
@@ -258,15 +276,12 @@ def run(folder, name, rounds, instances):
         stream = Stream(scene.broker.port)
         samples = []
         for i in range(rounds):
-            samples.append(one_round(scene, scenario))
+            samples.append(one_round(scene, scenario, stream))
             print(f"{name} {i + 1}/{rounds}: owned after {samples[-1].owned:.2f} s, active after {samples[-1].active:.2f} s",
                   file=sys.stderr, flush=True)
         stream.stop()
-        lost = set(stream.sent)
-        end = time.monotonic() + 2 * WAIT_SECONDS
-        while lost and time.monotonic() < end:
-            lost = set(stream.sent) - scene.fake.distinct()
-            time.sleep(0.1)
+        wait_delivered(scene, stream, 0)
+        lost = missing(scene, stream)
         kicks = scene.broker.count("already connected")
         budget = scene.budgets[scenario.budget]["total"]["ns"] / 1e9
         result = {
