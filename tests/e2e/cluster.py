@@ -1,5 +1,6 @@
 """Several bridges over one broker session, with leases, outbox and subscriptions in DynamoDB."""
 
+import threading
 import time
 import uuid
 
@@ -92,3 +93,39 @@ class Cluster:
     def close(self):
         for instance in self.instances.values():
             instance.close()
+
+
+class Stream(threading.Thread):
+    """A publisher that never stops, so that every fault hits messages on their way."""
+
+    def __init__(self, publisher, rate=100):
+        super().__init__(daemon=True)
+        self.publisher, self.rate = publisher, rate
+        self.sent = []
+        self.running = True
+        self.start()
+
+    def run(self):
+        while self.running:
+            payload = b"%d" % len(self.sent)
+            self.publisher.publish(f"telemetry/{len(self.sent) % 8}", payload, message_id=f"id-{len(self.sent)}")
+            self.sent.append(payload)
+            time.sleep(1 / self.rate)
+
+    def stop(self):
+        self.running = False
+        self.join(10)
+        self.publisher.flush()
+
+
+def other(bridges, name):
+    return next(n for n in bridges.instances if n != name)
+
+
+def nothing_lost(stream, fake, bridges, seconds=90):
+    stream.stop()
+    fake.wait_for_payloads(stream.sent, seconds)
+    bridges.wait_drained()
+    duplicates = len(fake.payloads()) - len(stream.sent)
+    print(f"{len(stream.sent)} messages, {duplicates} duplicates")
+    return duplicates

@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+import cluster
 import rig
 from emulators import DynamoDb, missing
 from fake_sqs import FakeSqs
@@ -123,3 +124,20 @@ def gateway(broker, parts):
 @pytest.fixture(scope="session")
 def script_folder():
     return pathlib.Path(rig.ROOT) / "scripts"
+
+
+@pytest.fixture
+def new_cluster(folder, broker, fake, dynamodb, parts):
+    def make(changes=None, cadence=None, prepare=True, start=True, **options):
+        doc = cluster.document(folder, broker.port, fake.queue_url(), fake.endpoint, changes, cadence)
+        made = cluster.Cluster(folder, doc, dynamodb, **options)
+        parts.append(made)
+        if prepare:
+            made.prepare()
+        if start:
+            made.start()
+            owner = made.wait_owner()["owner"].partition("#")[0]
+            if not options.get("same_id"):
+                made.wait_active(owner)
+        return made
+    return make

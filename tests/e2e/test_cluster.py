@@ -12,62 +12,10 @@ import pytest
 
 import cluster
 import rig
+from cluster import Stream, nothing_lost, other
 from network import Proxy
 
 ROUNDS = int(os.environ.get("GB_FAILOVERS", "2"))
-
-
-class Stream(threading.Thread):
-    """A publisher that never stops, so that every fault hits messages on their way."""
-
-    def __init__(self, publisher, rate=100):
-        super().__init__(daemon=True)
-        self.publisher, self.rate = publisher, rate
-        self.sent = []
-        self.running = True
-        self.start()
-
-    def run(self):
-        while self.running:
-            payload = b"%d" % len(self.sent)
-            self.publisher.publish(f"telemetry/{len(self.sent) % 8}", payload, message_id=f"id-{len(self.sent)}")
-            self.sent.append(payload)
-            time.sleep(1 / self.rate)
-
-    def stop(self):
-        self.running = False
-        self.join(10)
-        self.publisher.flush()
-
-
-@pytest.fixture
-def new_cluster(folder, broker, fake, dynamodb, parts):
-    def make(changes=None, cadence=None, prepare=True, start=True, **options):
-        doc = cluster.document(folder, broker.port, fake.queue_url(), fake.endpoint, changes, cadence)
-        made = cluster.Cluster(folder, doc, dynamodb, **options)
-        parts.append(made)
-        if prepare:
-            made.prepare()
-        if start:
-            made.start()
-            owner = made.wait_owner()["owner"].partition("#")[0]
-            if not options.get("same_id"):
-                made.wait_active(owner)
-        return made
-    return make
-
-
-def other(bridges, name):
-    return next(n for n in bridges.instances if n != name)
-
-
-def nothing_lost(stream, fake, bridges, seconds=90):
-    stream.stop()
-    fake.wait_for_payloads(stream.sent, seconds)
-    bridges.wait_drained()
-    duplicates = len(fake.payloads()) - len(stream.sent)
-    print(f"{len(stream.sent)} messages, {duplicates} duplicates")
-    return duplicates
 
 
 def test_standby_opens_no_broker_connection(new_cluster, broker):
