@@ -302,6 +302,8 @@ def faults_of(result, scenario):
     faults = []
     if result["lost"]:
         faults.append(f"{result['lost']} messages lost")
+    if max(result["active"]) > result["budget"]:
+        faults.append(f"{max(result['active']):.2f} s is above the budget of {result['budget']:.1f} s")
     if percentile(result["active"], 99) > result["limit"]:
         faults.append(f"p99 {percentile(result['active'], 99):.2f} s is above {result['limit']:.3f} s")
     if result["kicked"] and not scenario.kicked:

@@ -3,13 +3,16 @@
 GB_FAILOVERS is the number of rounds of each kind (default 2)."""
 
 import os
+import pathlib
 import re
 import signal
+import subprocess
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
-import cluster
 import rig
 from cluster import Stream, nothing_lost, other
 
@@ -37,7 +40,7 @@ def troubled(new_cluster, faults):
 
 def test_all_started_at_once(new_cluster, publisher, fake, broker):
     bridges = new_cluster(start=False)
-    stream = Stream(publisher)
+    stream = None
     for version in range(1, ROUNDS + 1):
         served = {name: bridges[name].count("session is active") for name in ("a", "b")}
         for name in ("a", "b"):
@@ -45,6 +48,7 @@ def test_all_started_at_once(new_cluster, publisher, fake, broker):
         assert bridges.wait_owner()["version"] == version
         owner = bridges.owner()
         bridges[owner].wait_log("session is active", 20, served[owner] + 1)
+        stream = stream or Stream(publisher)  # from the first subscription on
         time.sleep(1)
         assert bridges.row()["version"] == version
         assert sum(bridges[name].count("session is active") - served[name] for name in ("a", "b")) == 1
@@ -136,3 +140,61 @@ def test_new_owner_hangs_in_its_activation(new_cluster, publisher, fake, broker)
         assert bridges.owner() == old and bridges[new].alive()
     nothing_lost(stream, fake, bridges)
     assert all(bridges[name].terminate() == 0 for name in ("a", "b"))
+
+
+def live(bridge):
+    """The status of /live; 0: nobody answers."""
+    port = next(line["monitor_port"] for line in reversed(bridge.lines()) if line.get("msg") == "HTTP servers started")
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/monitor/live", timeout=2) as reply:
+            return reply.status
+    except urllib.error.HTTPError as e:
+        return e.code
+    except OSError:
+        return 0
+
+
+@pytest.fixture
+def hanging(folder, new_cluster, faults):
+    """Two instances; the file that makes the owner's close hang."""
+    library, trigger = folder / "hanging_close.so", folder / "hang"
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                    pathlib.Path(__file__).with_name("hanging_close.c"), "-ldl"], check=True)
+    bridges = new_cluster(endpoints={name: faults.open(name) for name in ("a", "b")}, start=False)
+    bridges["a"].env.update({"LD_PRELOAD": str(library), "GB_HANGING_CLOSE": str(trigger)})
+    bridges.start("a")
+    bridges.wait_active("a")
+    bridges.start("b")
+    return bridges, trigger
+
+
+def test_hanging_close_keeps_the_lease(hanging, publisher, fake):
+    """06 check 23: no release, the process ends non-zero, and the other one waits for the whole TTL."""
+    bridges, trigger = hanging
+    stream = Stream(publisher)
+    time.sleep(1)
+    trigger.touch()
+    bridges["a"].process.child.send_signal(signal.SIGTERM)
+    assert bridges.wait_owner(other_than="a")["version"] == 2
+    takeover = next(line for line in bridges["b"].lines() if line.get("msg") == "the lease was taken over")
+    assert takeover["observed_ms"] >= takeover["required_ms"] == 5000
+    assert bridges["a"].wait_exit(30) not in (0, -signal.SIGKILL)
+    trigger.unlink()
+    nothing_lost(stream, fake, bridges)
+
+
+def test_lost_lease_with_a_hanging_close(hanging, faults, publisher, fake):
+    """03 check 37: terminal, not live, and the process ends."""
+    bridges, trigger = hanging
+    stream = Stream(publisher)
+    assert live(bridges["a"]) == 200
+    trigger.touch()
+    faults.rule("drop", client="a", action="UpdateItem", times=0, **LEASES)
+    rig.wait_until(lambda: live(bridges["a"]) == 503, 20, "it is not live")
+    faults.command("clear")
+    assert bridges["a"].wait_exit(30) not in (0, -signal.SIGKILL)
+    assert bridges.wait_owner(other_than="a")["version"] == 2
+    takeover = next(line for line in bridges["b"].lines() if line.get("msg") == "the lease was taken over")
+    assert takeover["observed_ms"] >= takeover["required_ms"]
+    trigger.unlink()
+    nothing_lost(stream, fake, bridges)
