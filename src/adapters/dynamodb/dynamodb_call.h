@@ -38,6 +38,7 @@ enum gb_dynamodb_outcome {
 struct gb_dynamodb_call {
     struct gb_op op;         /* op.deadline_ns required: covers waiting and all attempts */
     bool repeatable;         /* a write that may be applied twice; gb_dynamodb_begin clears it */
+    size_t item_room;        /* of an item: what later updates add to it; the same */
     struct gb_json_writer w; /* writes into the part that is open */
     /* out */
     enum gb_dynamodb_error error; /* NO_ERROR: done, or no word of the service */

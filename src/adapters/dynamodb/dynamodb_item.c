@@ -178,15 +178,17 @@ struct gb_err gb_dynamodb_item_read(const struct gb_dynamodb_source *from, struc
 {
     struct gb_dynamodb_cursor c;
     struct gb_dynamodb_value v;
+    struct gb_err first = gb_ok(); /* attributes come in any order: the others are read, too */
     for (size_t i = 0; i < count; i++) fields[i].present = false;
     gb_dynamodb_cursor_init(&c, GB_DYNAMODB_M, item, scratch);
     while (gb_dynamodb_next(&c, &v)) {
         struct gb_dynamodb_field *f = find(fields, count, v.name);
         if (f == NULL) continue;
         struct gb_err err = take_value(from, f, &v);
-        if (gb_failed(err)) return err;
+        if (gb_failed(err) && !gb_failed(first)) first = err;
     }
     if (gb_failed(c.err)) return gb_err_in(c.err, "table \"%s\", %s", from->table, from->operation);
+    if (gb_failed(first)) return first;
     for (size_t i = 0; i < count; i++) {
         if (fields[i].required && !fields[i].present) return mismatch(from, &fields[i], "missing");
     }

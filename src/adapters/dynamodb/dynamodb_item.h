@@ -113,7 +113,8 @@ struct gb_dynamodb_field {
 struct gb_dynamodb_source {
     const char *table, *operation;
 };
-/* Attributes without a field are passed over. An error may leave some fields read. */
+/* Attributes without a field are passed over. An error names the first that does not fit; the
+ * others are read all the same, wherever they stand in the item. */
 struct gb_err gb_dynamodb_item_read(const struct gb_dynamodb_source *from, struct gb_bytes item,
                                     struct gb_str *scratch, struct gb_dynamodb_field *fields,
                                     size_t count);

@@ -81,7 +81,7 @@ static void write_claim(struct gb_dbox_task *t, struct gb_dbox_target *target,
     gb_dynamodb_w_i64(&call->w, ":now", c->now_ms);
     gb_dynamodb_w_i64(&call->w, ":cutoff", c->select.cutoff_ms);
     gb_dynamodb_w_u64(&call->w, ":one", 1);
-    gb_dynamodb_w_u64(&call->w, ":replays", row->record.replay_count);
+    gb_dynamodb_w_u64(&call->w, ":replays", row->replays);
     if (row->direct) gb_dbox_write_index_values(&call->w, &row->record, &c->scratch);
     gb_dynamodb_object_end(call);
 }
@@ -95,7 +95,7 @@ static bool is_own(struct gb_dbox_task *t, const struct gb_dbox_target *target,
     return c->alone && t->partition->claims == c->number && row->status == GB_OUTBOX_CLAIMED &&
            gb_bytes_equal(row->claimed_by, c->q->token.owner) &&
            row->record.claim_version == c->q->token.version && row->claimed_at_ms == c->now_ms &&
-           row->record.replay_count == candidate_of(target)->row.record.replay_count + 1;
+           row->replays == candidate_of(target)->row.replays + 1;
 }
 
 /* --- the ordinary way --- */
@@ -127,7 +127,7 @@ static void on_claimed(struct gb_dbox_task *t)
     if (!c->all_held) t->partition->keyed_clean = false;
     if (all) note_emptied(c);
     c->noted = true;
-    gb_dbox_end(t, gb_ok());
+    gb_dbox_end(t, c->fenced.refused); /* only told of when nothing else was claimed */
 }
 
 static void select_records(struct gb_dbox_task *t);
@@ -314,7 +314,7 @@ static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
     if (c->fenced.count > 0 && !c->noted) t->partition->keyed_clean = false;
     if (claimed == 0 || verdict.code == GB_STALE_FENCING_TOKEN || verdict.code == GB_CANCELLED)
         return verdict;
-    if (gb_failed(verdict)) {
+    if (gb_failed(verdict) && !c->noted) {
         struct gb_metric *m = gb_dbox_counter(t->s, t->partition, "DynamoDBOutboxClaimTruncated");
         if (m != NULL) gb_metric_add(m, 1);
     }

@@ -69,13 +69,17 @@ static bool count_page(struct counts *c, enum lane lane, const struct gb_dynamod
     struct gb_dynamodb_items items;
     struct gb_bytes item;
     gb_dynamodb_items_init(&items, a->items);
-    if (!gb_dynamodb_items_next(&items, &item)) return false;
-    struct gb_dynamodb_field field = {"created_at", GB_DYNAMODB_FIELD_I64, true, &c->oldest_ms,
-                                      false};
-    gb_str_clear(&c->scratch);
-    struct gb_err err = gb_dynamodb_item_read(&from, item, &c->scratch, &field, 1);
-    if (gb_failed(err)) gb_dbox_end(&c->task, err);
-    return true;
+    while (gb_dynamodb_items_next(&items, &item)) { /* one that can't be read is the claim's */
+        struct gb_dynamodb_field field = {"created_at", GB_DYNAMODB_FIELD_I64, true, &c->oldest_ms,
+                                          false};
+        gb_str_clear(&c->scratch);
+        struct gb_err err = gb_dynamodb_item_read(&from, item, &c->scratch, &field, 1);
+        if (!gb_failed(err)) return true;
+        if (err.code == GB_INVALID_CONFIG) continue;
+        gb_dbox_end(&c->task, err);
+        return true;
+    }
+    return false;
 }
 
 static void on_page(struct gb_dbox_request *r)

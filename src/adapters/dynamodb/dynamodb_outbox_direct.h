@@ -68,6 +68,14 @@ uint32_t gb_dbox_direct_ready(const struct gb_dbox_partition *p, uint32_t limit)
 void gb_dbox_note_indexed(struct gb_dbox_partition *p, const struct gb_outbox_record *record);
 void gb_dbox_note_released(struct gb_dbox_partition *p); /* some record */
 
+/* --- rows that stay as they are (docs/decisions/0203); the log is rate-limited --- */
+
+void gb_dbox_log_corrupt(struct gb_dbox *s, const struct gb_err *err);
+/* One that can be read, but that DynamoDB does not update: logged, and as an error that names
+ * it. */
+struct gb_err gb_dbox_refused(struct gb_dbox *s, struct gb_bytes sort_key, enum gb_code code,
+                              const char *why);
+
 /* --- leaving (dynamodb_outbox_mend.c) --- */
 
 enum gb_dbox_leave {

@@ -1,4 +1,4 @@
-#include "adapters/dynamodb/dynamodb_outbox_parts.h"
+#include "adapters/dynamodb/dynamodb_outbox_direct.h"
 #include "base/duration.h"
 
 /* Transitions that a mark authorises (spec 05 §9.5). The mark's check and some twenty transitions
@@ -8,6 +8,7 @@
 
 enum { CHUNK_MAX = 25, CHUNK_BYTES_MAX = 2 * 1024 * 1024, CONFLICTS_MAX = 4 };
 #define PAUSE_NS (20 * GB_MS) /* after a conflict, longer each time */
+#define LOG_EVERY_NS GB_MINUTE
 
 static void run(struct gb_dbox_task *t, struct gb_dbox_fenced *f);
 
@@ -64,6 +65,38 @@ static void count_conflict(struct gb_dbox_task *t)
     if (m != NULL) gb_metric_add(m, 1);
 }
 
+/* The row itself is what DynamoDB refuses: it would grow too large, for one. It stays as it is, and
+ * the others flow (docs/decisions/0203). */
+static bool is_of_row(enum gb_dynamodb_error error)
+{
+    return error == GB_DYNAMODB_ITEM_TOO_LARGE || error == GB_DYNAMODB_INVALID;
+}
+
+struct gb_err gb_dbox_refused(struct gb_dbox *s, struct gb_bytes sort_key, enum gb_code code,
+                              const char *why)
+{
+    uint64_t suppressed = 0;
+    char shown[80];
+    gb_bytes_show(sort_key, shown, sizeof shown);
+    struct gb_err err = gb_err(code, "table \"%s\", outbox row %s: %s", s->table, shown, why);
+    if (gb_log_allow(&s->refused_log, gb_reactor_now_ns(s->cfg.reactor), LOG_EVERY_NS,
+                     &suppressed)) {
+        GB_LOG(GB_LOG_ERROR, "outbox row can't be updated and is skipped; repair or delete it",
+               gb_lf_str("table", s->table), gb_lf_int("suppressed", (int64_t)suppressed),
+               gb_lf_err(&err));
+    }
+    return err;
+}
+
+static void refuse(struct gb_dbox_task *t, struct gb_dbox_fenced *f, size_t index,
+                   enum gb_dynamodb_error error)
+{
+    struct gb_err err =
+        gb_dbox_refused(t->s, f->targets[index]->sort_key, gb_dynamodb_error_code(error),
+                        gb_dynamodb_error_name(error));
+    if (!gb_failed(f->refused)) f->refused = err;
+}
+
 /* The table of spec 05 §9.5: the fence before anything else, then what is nobody's race. */
 static bool fatal_reason(struct gb_dbox_task *t, const struct gb_dbox_fenced *f,
                          const struct gb_dynamodb_reason *reasons, size_t count)
@@ -82,7 +115,7 @@ static bool fatal_reason(struct gb_dbox_task *t, const struct gb_dbox_fenced *f,
     for (size_t i = 0; i < count; i++) {
         enum gb_dynamodb_error e = reasons[i].error;
         if (e == GB_DYNAMODB_NO_ERROR || e == GB_DYNAMODB_CONDITION_FAILED ||
-            e == GB_DYNAMODB_CONFLICT)
+            e == GB_DYNAMODB_CONFLICT || (i > 0 && is_of_row(e)))
             continue;
         gb_dbox_end(t, gb_err(gb_dynamodb_error_code(e), "table \"%s\": action %zu of %zu: %s",
                               t->s->table, i, count, gb_dynamodb_error_name(e)));
@@ -105,6 +138,7 @@ static void cancelled(struct gb_dbox_task *t, struct gb_dbox_fenced *f)
         if (f->targets[i]->state != GB_DBOX_SENT) continue;
         if (++place >= count || reasons[place].error == GB_DYNAMODB_NO_ERROR) continue;
         if (reasons[place].error == GB_DYNAMODB_CONFLICT) count_conflict(t);
+        if (is_of_row(reasons[place].error)) refuse(t, f, i, reasons[place].error);
         lose(f, i);
         lost = true;
     }
@@ -246,6 +280,7 @@ void gb_dbox_fenced_run(struct gb_dbox_task *t, struct gb_dbox_fenced *f)
     f->task = t;
     f->request->step = f;
     f->conflicts = 0;
+    f->refused = gb_ok();
     run(t, f);
 }
 

@@ -125,7 +125,14 @@ static void on_mended(struct gb_dbox_request *r)
 {
     struct gb_dbox_mend *m = r->step;
     size_t lane = (size_t)(r - m->requests);
-    struct gb_err err = gb_dbox_mend_ended(r->task->s, m->entries[lane], &r->call);
+    struct gb_dbox *s = r->task->s;
+    struct gb_dbox_direct *e = m->entries[lane];
+    struct gb_err err = gb_dbox_mend_ended(s, e, &r->call);
+    if (err.class_ == GB_CLASS_REJECTED) { /* the row's own fault: it must not stop the others */
+        (void)gb_dbox_refused(s, e->sort_key, err.code, err.message);
+        gb_dbox_direct_free(s, e);
+        err = gb_ok();
+    }
     m->entries[lane] = NULL;
     m->running--;
     if (gb_failed(err) && !gb_failed(m->failure)) m->failure = err;

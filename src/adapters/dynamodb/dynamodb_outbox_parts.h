@@ -81,7 +81,7 @@ struct gb_dbox {
     struct gb_list ready; /* put jobs that may be sent */
     struct gb_dbox_put puts[GB_DBOX_PUTS_MAX];
     bool warned_keyed, warned_no_index;
-    struct gb_log_limit corrupt_log, sweep_log;
+    struct gb_log_limit corrupt_log, refused_log, sweep_log;
 };
 static inline struct gb_dbox *gb_dbox_of(struct gb_outbox *o)
 {
@@ -177,6 +177,7 @@ struct gb_dbox_fenced {
     bool (*is_own)(struct gb_dbox_task *t, const struct gb_dbox_target *target,
                    const struct gb_dbox_row *row);
     void (*done)(struct gb_dbox_task *t); /* each target is DONE or LOST */
+    struct gb_err refused; /* out: the first that was lost because DynamoDB refuses its row */
     /* private */
     unsigned conflicts;
     struct gb_timer pause;
@@ -229,8 +230,6 @@ struct gb_dbox_select {
     struct gb_map blockers; /* of struct gb_dbox_blocker, by ordering key */
     struct gb_str scratch;
 };
-/* Rate-limited. */
-void gb_dbox_log_corrupt(struct gb_dbox *s, const struct gb_err *err);
 void gb_dbox_select_run(struct gb_dbox_task *t, struct gb_dbox_select *sel);
 void gb_dbox_select_deinit(struct gb_dbox_select *sel);
 

@@ -4,6 +4,10 @@
 
 /* Persist: one conditional put for each record, many at a time (spec 05 §9.5). */
 
+/* What a claim and the record's end add to its row: an owner of some 300 bytes, times, longer
+ * numbers. A row without that room could never be claimed. */
+enum { ROOM_BYTES = 512 };
+
 struct persist {
     struct gb_dbox_task task;
     struct gb_outbox_persist *q;
@@ -241,6 +245,7 @@ static void send(struct gb_dbox *s, struct slot *slot, struct gb_dbox_job *job)
     job->state = GB_DBOX_JOB_SENT;
     gb_dynamodb_begin(call, GB_DYNAMODB_PUT_ITEM, s->table);
     call->repeatable = true;
+    call->item_room = ROOM_BYTES;
     gb_dynamodb_object(call, GB_DYNAMODB_ITEM);
     job->direct = gb_dbox_direct_begin(s, job->partition, &job->record);
     if (job->direct != NULL) {

@@ -162,7 +162,6 @@ struct gb_err gb_dbox_row_read(const struct gb_dynamodb_source *from, struct gb_
     struct gb_bytes status = {0};
     struct gb_bytes direct_id = {0};
     struct gb_bytes head = {0};
-    uint64_t replays = 0;
     struct gb_dynamodb_field fields[] = {
         {"PK", GB_DYNAMODB_FIELD_S, true, &out->partition, false},
         {"SK", GB_DYNAMODB_FIELD_S, true, &out->sort_key, false},
@@ -180,7 +179,7 @@ struct gb_err gb_dbox_row_read(const struct gb_dynamodb_source *from, struct gb_
         {"headers_json", GB_DYNAMODB_FIELD_S, false, &r->dispatch_headers, false},
         {"status", GB_DYNAMODB_FIELD_S, true, &status, false},
         {"claim_version", GB_DYNAMODB_FIELD_U64, true, &r->claim_version, false},
-        {"replay_count", GB_DYNAMODB_FIELD_U64, true, &replays, false},
+        {"replay_count", GB_DYNAMODB_FIELD_U64, true, &out->replays, false},
         {"completed_at", GB_DYNAMODB_FIELD_I64, false, &out->completed_at_ms, false},
         {"created_at", GB_DYNAMODB_FIELD_I64, true, &r->created_at_ms, false},
         {"expires_at", GB_DYNAMODB_FIELD_I64, true, &r->expires_at_ms, false},
@@ -193,13 +192,15 @@ struct gb_err gb_dbox_row_read(const struct gb_dynamodb_source *from, struct gb_
         gb_dynamodb_item_read(from, item, scratch, fields, sizeof fields / sizeof fields[0]);
     if (err.code == GB_INVALID_CONFIG) return bad_row(from, out, err.message);
     if (gb_failed(err)) return err;
-    r->replay_count = replays > UINT32_MAX ? UINT32_MAX : (uint32_t)replays;
+    r->replay_count = out->replays > UINT32_MAX ? UINT32_MAX : (uint32_t)out->replays;
     out->direct = direct_id.size > 0;
     if (out->direct) r->id = direct_id;
     if (out->envelope_json.size == 0) out->envelope_json = head;
     if (!read_status(status, &out->status))
         return bad_row(from, out, "status is none of pending, claimed, completed, expired");
     if (r->id.size == 0) return bad_row(from, out, "record_id is missing");
+    if (out->direct && out->status == GB_OUTBOX_CLAIMED && out->claimed_by.size == 0)
+        return bad_row(from, out, "claimed_by is missing");
     bool live = out->status == GB_OUTBOX_PENDING || out->status == GB_OUTBOX_CLAIMED;
     if (live && out->envelope_json.size == 0) return bad_row(from, out, "envelope_json is missing");
     return gb_ok();

@@ -22,6 +22,7 @@ struct gb_dbox_row {
     enum gb_outbox_status status;
     bool direct; /* in no index */
     int64_t claimed_at_ms, completed_at_ms;
+    uint64_t replays; /* replay_count as it stands there, also where record's can't hold it */
 };
 
 void gb_dbox_sort_key(struct gb_str *out, struct gb_bytes envelope_id, struct gb_bytes binding_id);

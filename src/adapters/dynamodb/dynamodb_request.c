@@ -17,6 +17,7 @@ void gb_dynamodb_begin(struct gb_dynamodb_call *call, enum gb_dynamodb_action ac
     call->action = action;
     call->table = table;
     call->repeatable = false;
+    call->item_room = 0;
     call->token[0] = '\0';
     call->actions = 0;
     call->item_start = 0;
@@ -66,12 +67,14 @@ static void check_item(struct gb_dynamodb_call *call)
     struct gb_bytes item =
         gb_bytes(body->data + call->item_start, position(call) - call->item_start);
     size_t bytes = 0;
-    if (item.size <= GB_DYNAMODB_ITEM_BYTES_MAX || body->failed || gb_failed(call->refusal)) return;
+    GB_ASSERT(call->item_room < GB_DYNAMODB_ITEM_BYTES_MAX);
+    size_t most = GB_DYNAMODB_ITEM_BYTES_MAX - call->item_room;
+    if (item.size <= most || body->failed || gb_failed(call->refusal)) return;
     call->refusal = gb_dynamodb_item_size(item, &bytes);
-    if (bytes > GB_DYNAMODB_ITEM_BYTES_MAX) {
+    if (bytes > most) {
         call->refusal =
-            gb_err(GB_PAYLOAD_TOO_LARGE, "%s: an item of %zu bytes; DynamoDB takes at most %d",
-                   gb_dynamodb_action_name(call->action), bytes, GB_DYNAMODB_ITEM_BYTES_MAX);
+            gb_err(GB_PAYLOAD_TOO_LARGE, "%s: an item of %zu bytes; DynamoDB takes at most %zu",
+                   gb_dynamodb_action_name(call->action), bytes, most);
     }
 }
 
