@@ -281,6 +281,25 @@ static void stray_of_nobody_is_told_of(void **state)
     assert_non_null(strstr(last_error, "OUTBOX#lost#b1: claimed_by is missing"));
 }
 
+/* --- the fence row --- */
+
+/* No message is to blame: it is held, not turned away. */
+static void damaged_counter_refuses_no_message(void **state)
+{
+    struct outbox_backend *b = *state;
+    static const char *const values[] = {"{\"S\":\"nine\"}", "{\"N\":\"1e30\"}",
+                                         "{\"N\":\"18446744073709551000\"}", "{\"N\":\"-5000\"}"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        plant("FENCE", "SET #n = :v", "seq_counter", values[i]);
+        struct outbox_spec spec = {.envelope_id = "A", .binding_id = "b1", .session_id = "s1"};
+        print_message("seq_counter %s\n", values[i]);
+        assert_int_equal(outbox_store(b, &spec), GB_UNAVAILABLE);
+    }
+    plant("FENCE", "SET #n = :v", "seq_counter", "{\"N\":\"1000\"}");
+    store("A", NULL, NULL);
+    outbox_claim_is(b, S1, "o", 1, 10, "A");
+}
+
 #define CHECK(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define DIRECT(name) cmocka_unit_test_setup_teardown(name, set_up_direct, tear_down)
 

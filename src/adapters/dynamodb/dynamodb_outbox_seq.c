@@ -88,6 +88,12 @@ static struct gb_err read_block(struct gb_dbox_taking *k, uint64_t *last)
         err = gb_err(GB_INVALID_CONFIG, "table \"%s\", fence row: seq_counter is not a count",
                      k->s->table);
     }
+    /* Nothing of a message is in it: no message is to blame, and none may be turned away. */
+    if (err.class_ == GB_CLASS_REJECTED || err.code == GB_INVALID_CONFIG) {
+        err = gb_err_in(err, "fence row of %s, seq_counter", k->partition->name);
+        err.code = GB_UNAVAILABLE;
+        err.class_ = gb_code_class(GB_UNAVAILABLE);
+    }
     return err;
 }
 
