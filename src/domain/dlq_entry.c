@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
 
 enum { MEMBERS = 12 };
 
@@ -74,6 +76,31 @@ struct gb_err gb_dlq_set(char **member, struct gb_bytes text)
     free(*member);
     *member = copy;
     return gb_ok();
+}
+
+static bool is_object(struct gb_bytes text)
+{
+    struct gb_json_reader r;
+    gb_json_init(&r, text);
+    return gb_json_next(&r) == GB_JSON_OBJECT_BEGIN && gb_json_skip(&r) &&
+           gb_json_next(&r) == GB_JSON_END;
+}
+
+struct gb_err gb_dlq_entry_set_extra_info(struct gb_dlq_entry *e, struct gb_bytes stored)
+{
+    struct gb_str json = {0};
+    struct gb_json_writer w;
+    if (stored.size == 0) return gb_dlq_set(&e->extra_info, gb_bytes_c("{}"));
+    if (is_object(stored)) return gb_dlq_set(&e->extra_info, stored);
+    gb_json_w_init(&w, &json);
+    gb_json_w_object(&w);
+    gb_json_w_key(&w, "unreadable");
+    gb_json_w_string(&w, stored);
+    gb_json_w_object_end(&w);
+    struct gb_err err = gb_str_check(&json, "DLQ entry");
+    if (!gb_failed(err)) err = gb_dlq_set(&e->extra_info, gb_str_bytes(&json));
+    gb_str_deinit(&json);
+    return err;
 }
 
 struct gb_err gb_dlq_entry_set_error(struct gb_dlq_entry *e, const struct gb_err *cause)

@@ -27,6 +27,9 @@ void gb_dlq_entry_free(struct gb_dlq_entry *e); /* NULL ok */
 struct gb_err gb_dlq_entry_copy(const struct gb_dlq_entry *e, struct gb_dlq_entry **out);
 /* Replaces one string member: gb_dlq_set(&e->route_id, bytes). */
 struct gb_err gb_dlq_set(char **member, struct gb_bytes text);
+/* As a store keeps it: nothing is {}, and what is no JSON object (only another program can have
+ * written it) becomes {"unreadable": text}, so that views stay JSON. */
+struct gb_err gb_dlq_entry_set_extra_info(struct gb_dlq_entry *e, struct gb_bytes stored);
 /* Fills reason, category, error_code, last_error from the error. */
 struct gb_err gb_dlq_entry_set_error(struct gb_dlq_entry *e, const struct gb_err *cause);
 /* SHA-256 over (envelope id, route, binding, source), each with a 32-bit big-endian length; lower

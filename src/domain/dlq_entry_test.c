@@ -54,6 +54,29 @@ static void members_are_replaced(void **state)
     gb_dlq_entry_free(e);
 }
 
+/* Rows of another program: what views get is a JSON object all the same. */
+static void extra_info_is_an_object(void **state)
+{
+    (void)state;
+    static const struct info_row {
+        struct gb_bytes stored;
+        const char *shown;
+    } rows[] = {
+        {{(const uint8_t *)"{\"k\":\"v\"}", 9}, "{\"k\":\"v\"}"},
+        {{(const uint8_t *)"", 0}, "{}"},
+        {{(const uint8_t *)"\0", 1}, "{\"unreadable\":\"\\u0000\"}"},
+        {{(const uint8_t *)"{\"k\":1}\0", 8}, "{\"unreadable\":\"{\\\"k\\\":1}\\u0000\"}"},
+        {{(const uint8_t *)"[]", 2}, "{\"unreadable\":\"[]\"}"},
+        {{(const uint8_t *)"{", 1}, "{\"unreadable\":\"{\"}"},
+    };
+    struct gb_dlq_entry *e = new_entry("m1");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_false(gb_failed(gb_dlq_entry_set_extra_info(e, rows[i].stored)));
+        assert_string_equal(e->extra_info, rows[i].shown);
+    }
+    gb_dlq_entry_free(e);
+}
+
 /* Spec 02 §10: the entry's category is the class of the error. */
 static void errors_fill_their_members(void **state)
 {
@@ -160,7 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_entry_is_empty),      cmocka_unit_test(members_are_replaced),
         cmocka_unit_test(errors_fill_their_members), cmocka_unit_test(ids_are_derived),
-        cmocka_unit_test(a_copy_is_independent),
+        cmocka_unit_test(a_copy_is_independent),     cmocka_unit_test(extra_info_is_an_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

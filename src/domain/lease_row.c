@@ -34,6 +34,8 @@ struct gb_err gb_lease_row_check(const struct gb_lease_row *row, struct gb_bytes
         return corrupt(lease_id, "PK is not that of the lease");
     if (row->version == 0 || row->version > GB_LEASE_VERSION_MAX)
         return corrupt(lease_id, "version is out of range");
+    if (row->owner.size > 0 && memchr(row->owner.data, '\0', row->owner.size) != NULL)
+        return corrupt(lease_id, "owner holds U+0000");
     if (row->renewed_ms <= 0) return corrupt(lease_id, "renewed_at is not positive");
     if (gb_lease_is_released(row)) {
         if (row->expires_ms != 0) return corrupt(lease_id, "released, but expires_at is not 0");

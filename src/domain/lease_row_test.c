@@ -58,6 +58,7 @@ static void table_5_1(void **state)
     ROW(active, r.version = 0, "version is out of range");
     ROW(active, r.key = gb_bytes_c("t"), "PK is not that of the lease");
     ROW(active, r.key = gb_bytes_c(""), "PK is not that of the lease");
+    ROW(active, r.owner = gb_bytes("a\0b", 3), "owner holds U+0000");
     ROW(active, r.renewed_ms = 0, "renewed_at is not positive");
     ROW(active, r.renewed_ms = -5, "renewed_at is not positive");
     ROW(active, r.expires_ms = 2000, "expires_at is not after renewed_at");

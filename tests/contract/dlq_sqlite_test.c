@@ -176,6 +176,18 @@ static void unreadable_row_is_named(void **state)
     tear_down(&sqlite);
 }
 
+/* Cut at its U+0000, the id of one row would be that of another. */
+static void an_id_names_one_row(void **state)
+{
+    (void)state;
+    set_up(&sqlite);
+    assert_int_equal(dlq_store(&sqlite, "a", "r", "permanent", 5), GB_OK);
+    assert_int_equal(dlq_store(&sqlite, "b", "r", "permanent", 6), GB_OK);
+    sqlite_file_exec(file.path, "UPDATE dlq SET id='a'||char(0)||'x' WHERE id='b'");
+    dlq_list_is(&sqlite, &(struct gb_dlq_filter){0}, "a");
+    tear_down(&sqlite);
+}
+
 int main(void)
 {
     const struct CMUnitTest own[] = {
@@ -183,6 +195,7 @@ int main(void)
         cmocka_unit_test(check_05_29_two_upgrades_at_once),
         cmocka_unit_test(retention_is_opt_in),
         cmocka_unit_test(unreadable_row_is_named),
+        cmocka_unit_test(an_id_names_one_row),
     };
     int failed = dlq_contract_run(&sqlite);
     return failed + cmocka_run_group_tests_name("SQLite DLQ", own, NULL, NULL);

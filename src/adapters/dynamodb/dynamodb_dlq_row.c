@@ -76,6 +76,8 @@ static struct gb_err take_id(const struct gb_dynamodb_source *from, struct gb_by
     if (key.size <= prefix || memcmp(key.data, PREFIX, prefix) != 0)
         return bad_row(from, key, "PK does not begin with " PREFIX);
     if (key.size - prefix >= GB_DDLQ_ID_SIZE) return bad_row(from, key, "id is too long");
+    if (memchr(key.data, '\0', key.size) != NULL) /* as an id it would name another row */
+        return bad_row(from, key, "id holds U+0000");
     memcpy(id, key.data + prefix, key.size - prefix);
     id[key.size - prefix] = '\0';
     return gb_ok();
@@ -101,17 +103,17 @@ int gb_ddlq_key_compare(const struct gb_ddlq_key *a, const struct gb_ddlq_key *b
     return strcmp(a->id, b->id);
 }
 
-enum { TEXTS = 12 };
+enum { EXTRA_INFO = 11, TEXTS };
 
 static struct gb_err fill(struct gb_dlq_entry *e, const struct gb_bytes *texts)
 {
-    char **const members[TEXTS] = {
+    char **const members[EXTRA_INFO] = {
         &e->route_id,       &e->category,   &e->binding_id,   &e->session_id,
         &e->source_id,      &e->address,    &e->reason,       &e->error_code,
-        &e->correlation_id, &e->last_error, &e->redrive_mode, &e->extra_info,
+        &e->correlation_id, &e->last_error, &e->redrive_mode,
     };
-    struct gb_err err = gb_ok();
-    for (size_t i = 0; i < TEXTS && !gb_failed(err); i++)
+    struct gb_err err = gb_dlq_entry_set_extra_info(e, texts[EXTRA_INFO]);
+    for (size_t i = 0; i < EXTRA_INFO && !gb_failed(err); i++)
         if (texts[i].size > 0) err = gb_dlq_set(members[i], texts[i]);
     return err;
 }
@@ -136,7 +138,7 @@ struct gb_err gb_ddlq_entry_read(const struct gb_dynamodb_source *from, struct g
         {"correlation_id", GB_DYNAMODB_FIELD_S, false, &texts[8], false},
         {"last_error", GB_DYNAMODB_FIELD_S, false, &texts[9], false},
         {"redrive_mode", GB_DYNAMODB_FIELD_S, false, &texts[10], false},
-        {"extra_info", GB_DYNAMODB_FIELD_S, false, &texts[11], false},
+        {"extra_info", GB_DYNAMODB_FIELD_S, false, &texts[EXTRA_INFO], false},
         {"PK", GB_DYNAMODB_FIELD_S, true, &key, false},
         {"envelope_json", GB_DYNAMODB_FIELD_S, true, &json, false},
         {"failed_at", GB_DYNAMODB_FIELD_I64, true, &failed_at_ms, false},

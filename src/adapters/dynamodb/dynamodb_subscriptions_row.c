@@ -33,6 +33,21 @@ static struct gb_err add_filter(struct gb_filter_list *out, struct gb_bytes filt
     return err;
 }
 
+/* Sorts and keeps each text once, as the list's other readers rely on. */
+static void collapse(struct gb_filter_list *l)
+{
+    size_t kept = 0;
+    if (l->count > 1) qsort(l->filters, l->count, sizeof *l->filters, compare_texts);
+    for (size_t i = 0; i < l->count; i++) {
+        if (kept > 0 && strcmp(l->filters[i], l->filters[kept - 1]) == 0) {
+            free(l->filters[i]);
+        } else {
+            l->filters[kept++] = l->filters[i];
+        }
+    }
+    l->count = kept;
+}
+
 static struct gb_err read_filters(struct gb_bytes set, const char *table, const char *identity,
                                   struct gb_str *scratch, struct gb_filter_list *out)
 {
@@ -46,7 +61,7 @@ static struct gb_err read_filters(struct gb_bytes set, const char *table, const 
     while (!gb_failed(err) && gb_dynamodb_next(&c, &v))
         err = add_filter(out, v.text, table, identity);
     if (!gb_failed(err)) err = c.err;
-    if (out->count > 1) qsort(out->filters, out->count, sizeof *out->filters, compare_texts);
+    collapse(out);
     return err;
 }
 

@@ -11,7 +11,8 @@
  *         GB_UNAVAILABLE (out of memory). */
 
 struct gb_err gb_dsub_no_baseline(const char *identity);
-/* `item` may be empty: there is none. `out` is zeroed before; sorted; empty on failure. */
+/* `item` may be empty: there is none. `out` is zeroed before; sorted, each filter once; empty on
+ * failure. */
 struct gb_err gb_dsub_row_read(const struct gb_dynamodb_source *from, struct gb_bytes item,
                                const char *identity, struct gb_str *scratch,
                                struct gb_filter_list *out);

@@ -144,8 +144,8 @@ static struct gb_err fill(struct gb_dlq_entry *e, sqlite3_stmt *row)
     struct gb_err err = gb_ok();
     for (int i = 1; i < COLUMN_TEXTS && !gb_failed(err); i++) {
         struct gb_bytes text = gb_sqlite_text(row, i);
-        if (i == COLUMN_EXTRA_INFO && text.size == 0) continue; /* stays {} */
-        err = gb_dlq_set(members[i], text);
+        err = i == COLUMN_EXTRA_INFO ? gb_dlq_entry_set_extra_info(e, text)
+                                     : gb_dlq_set(members[i], text);
     }
     struct gb_bytes id = gb_sqlite_text(row, COLUMN_ID);
     memcpy(e->id, id.data, id.size);
@@ -161,7 +161,10 @@ struct gb_err gb_dlq_row_read(sqlite3_stmt *row, struct gb_dlq_entry **out)
     struct gb_err err = check_types(row);
     if (gb_failed(err)) return err;
     struct gb_dlq_entry *e = NULL;
-    if (gb_sqlite_text(row, COLUMN_ID).size >= sizeof e->id) return bad_row(row, "id is too long");
+    struct gb_bytes id = gb_sqlite_text(row, COLUMN_ID);
+    if (id.size >= sizeof e->id) return bad_row(row, "id is too long");
+    if (id.size > 0 && memchr(id.data, '\0', id.size) != NULL) /* it would name another row */
+        return bad_row(row, "id holds U+0000");
     struct gb_envelope *envelope = NULL;
     err = gb_envelope_decode(gb_sqlite_text(row, COLUMN_ENVELOPE), &envelope);
     if (err.code == GB_UNAVAILABLE) return err; /* out of memory says nothing about the row */
