@@ -31,7 +31,8 @@ static void give(struct gb_http_request *q, const struct fake_http_answer *a)
     q->status = a->status;
     gb_str_append_c(&q->answer, a->body == NULL ? "" : a->body);
     gb_str_append_c(&q->answer_headers, a->headers == NULL ? "" : a->headers);
-    gb_op_finish(&q->op, gb_ok());
+    bool whole = !q->answer.failed && !q->answer_headers.failed;
+    gb_op_finish(&q->op, whole ? gb_ok() : gb_err_no_memory("an HTTP answer"));
 }
 
 static void note(struct fake_http *f, struct gb_http_request *q)
@@ -51,15 +52,20 @@ static void note(struct fake_http *f, struct gb_http_request *q)
 static void request(struct gb_http *h, struct gb_http_request *q, gb_done_fn *done, void *arg)
 {
     struct fake_http *f = GB_CONTAINER_OF(h, struct fake_http, http);
-    const struct fake_http_answer *a = f->next < f->queued ? &f->queue[f->next++] : &f->standing;
+    struct fake_http_answer a;
+    if (f->serve != NULL) {
+        a = f->serve(f->serve_arg, q);
+    } else {
+        a = f->next < f->queued ? f->queue[f->next++] : f->standing;
+    }
     GB_ASSERT(q->op.deadline_ns != 0);
     gb_op_start(&q->op, f->reactor, done, arg, cancel, f);
     q->sends = 1;
     if (!f->no_notes) note(f, q);
-    if (a->status == 0 && a->fail == GB_OK) {
+    if (a.status == 0 && a.fail == GB_OK) {
         f->notes[f->count].held = q;
     } else {
-        give(q, a);
+        give(q, &a);
     }
     if (!f->no_notes) f->count++;
 }

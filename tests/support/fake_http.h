@@ -36,6 +36,9 @@ struct fake_http {
     size_t count;
     unsigned cancels;
     bool no_notes; /* benchmarks: only count */
+    /* When set, it answers each request instead of queue and standing answer. */
+    struct fake_http_answer (*serve)(void *arg, const struct gb_http_request *q);
+    void *serve_arg;
 };
 void fake_http_init(struct fake_http *f, struct gb_reactor *r);
 void fake_http_deinit(struct fake_http *f);

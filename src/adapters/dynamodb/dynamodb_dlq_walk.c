@@ -279,11 +279,12 @@ static void page_done(struct gb_dynamodb_task *t)
     if (!gb_failed(err)) {
         gb_str_clear(&w->last_key);
         gb_str_append(&w->last_key, t->call.answer.last_key);
-        if (w->count != NULL) {
-            w->count->count += t->call.answer.count;
-        } else {
-            err = take_page(w, &last_ms);
-        }
+        err = gb_str_check(&w->last_key, "a page of DLQ entries"); /* an empty one is the last */
+    }
+    if (!gb_failed(err) && w->count != NULL) {
+        w->count->count += t->call.answer.count;
+    } else if (!gb_failed(err)) {
+        err = take_page(w, &last_ms);
     }
     if (gb_failed(err)) {
         gb_dynamodb_task_end(t, err);

@@ -308,6 +308,17 @@ static void observe(struct acquiring *a)
     gb_dynamodb_task_send(&a->task, observed);
 }
 
+/* Who holds it, as a copy; empty when there is no memory for one. */
+static struct gb_err show(struct gb_lease_holder *h, const struct gb_dlease_row *r,
+                          int64_t observed_ns, int64_t required_ns)
+{
+    struct gb_err err = gb_lease_holder_set(h, &r->row, r->endpoints, r->endpoint_count);
+    if (gb_failed(err)) return err;
+    h->observed_ns = observed_ns;
+    h->required_ns = required_ns;
+    return err;
+}
+
 static void judge(struct acquiring *a, uint64_t answered_ns)
 {
     struct gb_err err = read_row(&a->task, a->q->lease_id, &a->texts, &a->row);
@@ -315,12 +326,7 @@ static void judge(struct acquiring *a, uint64_t answered_ns)
         err = gb_takeover_judge(a->seen, &a->row.row, a->q->owner, answered_ns, &a->verdict);
     }
     bool foreign = !gb_failed(err) && a->verdict.required_ns > 0;
-    if (foreign) {
-        err =
-            gb_lease_holder_set(&a->q->seen, &a->row.row, a->row.endpoints, a->row.endpoint_count);
-        a->q->seen.observed_ns = a->verdict.elapsed_ns;
-        a->q->seen.required_ns = a->verdict.required_ns;
-    }
+    if (foreign) err = show(&a->q->seen, &a->row, a->verdict.elapsed_ns, a->verdict.required_ns);
     if (gb_failed(err)) {
         acquire_end(a, err);
     } else if (a->verdict.step == GB_TAKEOVER_WAIT) {
@@ -490,9 +496,7 @@ static void shown(struct gb_dynamodb_task *t)
         err = gb_err(GB_NOT_FOUND, "lease %.*s is absent or released", (int)k->q->lease_id.size,
                      (const char *)k->q->lease_id.data);
     } else if (!gb_failed(err)) {
-        err = gb_lease_holder_set(&k->q->holder, &r.row, r.endpoints, r.endpoint_count);
-        k->q->holder.observed_ns = r.row.evidence.elapsed_ns;
-        k->q->holder.required_ns = gb_lease_required_ns(&r.row);
+        err = show(&k->q->holder, &r, r.row.evidence.elapsed_ns, gb_lease_required_ns(&r.row));
     }
     gb_dynamodb_task_end(t, err);
 }

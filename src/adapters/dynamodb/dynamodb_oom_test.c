@@ -8,89 +8,32 @@
 #include <cmocka.h>
 
 #include "base/duration.h"
-#include "base/log.h"
-#include "support/fake_http.h"
+#include "support/dynamodb_bench.h"
 #include "support/oom.h"
 
 /* Allocation ladders of the client, of a call and of what reads items. */
 
 enum { LADDER_MAX = 200 };
 
-static const char *env(void *ctx, const char *name)
-{
-    (void)ctx;
-    return strcmp(name, "AWS_REGION") == 0 ? "eu-west-1" : NULL;
-}
-
-static struct gb_err no_file(void *ctx, const char *path, struct gb_str *out)
-{
-    (void)ctx;
-    (void)out;
-    return gb_err(GB_NOT_FOUND, "%s", path);
-}
-
-struct bench {
-    struct gb_reactor *r;
-    struct fake_http http;
-    struct gb_aws_credentials *credentials;
-    struct gb_dynamodb_client *client;
-};
-
-static void open_bench(struct bench *b)
-{
-    memset(b, 0, sizeof *b);
-    assert_int_equal(gb_reactor_new(1, &b->r).code, GB_OK);
-    gb_reactor_run(b->r, 1, 1);
-    fake_http_init(&b->http, b->r);
-    b->http.no_notes = true;
-    b->http.standing = (struct fake_http_answer){
-        .status = 200,
-        .body = "{\"ConsumedCapacity\":{\"TableName\":\"t\",\"CapacityUnits\":1}}",
-    };
-    const struct gb_aws_credentials_cfg cfg = {.reactor = b->r,
-                                               .http = &b->http.http,
-                                               .env = {env, no_file, NULL},
-                                               .access_key_id = "A",
-                                               .secret_access_key = "s"};
-    assert_int_equal(gb_aws_credentials_new(&cfg, &b->credentials).code, GB_OK);
-}
-
-static struct gb_err make(struct bench *b)
-{
-    const struct gb_dynamodb_client_cfg cfg = {.reactor = b->r,
-                                               .http = &b->http.http,
-                                               .credentials = b->credentials,
-                                               .env = {env, no_file, NULL},
-                                               .attempts_max = 1};
-    return gb_dynamodb_client_new(&cfg, &b->client);
-}
-
-static void close_bench(struct bench *b)
-{
-    gb_dynamodb_client_free(b->client);
-    gb_aws_credentials_unref(b->credentials);
-    gb_reactor_run(b->r, 100 * (uint64_t)GB_SEC, 1);
-    fake_http_deinit(&b->http);
-    gb_reactor_free(b->r);
-}
+static const char answer[] = "{\"ConsumedCapacity\":{\"TableName\":\"t\",\"CapacityUnits\":1}}";
 
 static void constructor(void **state)
 {
     (void)state;
-    struct bench b;
-    open_bench(&b);
+    struct dynamodb_bench b;
+    dynamodb_bench_open(&b, answer);
     unsigned n = 0;
     struct gb_err err;
     do {
         assert_true(++n < LADDER_MAX);
         gb_oom_fail_at(n);
-        err = make(&b);
+        err = dynamodb_bench_client(&b, 1);
         gb_oom_off();
         assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
         assert_int_equal(b.client != NULL, err.code == GB_OK);
     } while (gb_failed(err));
     assert_true(n > 8);
-    close_bench(&b);
+    dynamodb_bench_close(&b);
 }
 
 static void count(struct gb_op *op, void *arg)
@@ -102,10 +45,10 @@ static void count(struct gb_op *op, void *arg)
 /* True when no allocation failed. */
 static bool call_failing_at(unsigned n)
 {
-    struct bench b;
+    struct dynamodb_bench b;
     unsigned done = 0;
-    open_bench(&b);
-    assert_int_equal(make(&b).code, GB_OK);
+    dynamodb_bench_open(&b, answer);
+    assert_int_equal(dynamodb_bench_client(&b, 1).code, GB_OK);
     struct gb_dynamodb_call call = {.op = {.deadline_ns = 50 * (uint64_t)GB_SEC}};
     gb_oom_fail_at(n);
     gb_dynamodb_begin(&call, GB_DYNAMODB_TRANSACT_WRITE_ITEMS, NULL);
@@ -128,7 +71,7 @@ static bool call_failing_at(unsigned n)
                        gb_dynamodb_usage_lost(b.client);
     assert_true(code != GB_OK || counted >= 1);
     gb_dynamodb_call_deinit(&call);
-    close_bench(&b);
+    dynamodb_bench_close(&b);
     return whole;
 }
 
@@ -206,17 +149,9 @@ static void pure_functions(void **state)
     }
 }
 
-static void quiet(void *arg, enum gb_log_level level, const char *line, size_t size)
-{
-    (void)arg;
-    (void)level;
-    (void)line;
-    (void)size;
-}
-
 int main(void)
 {
-    gb_log_set_sink(quiet, NULL);
+    dynamodb_bench_quiet();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constructor),
         cmocka_unit_test(call),

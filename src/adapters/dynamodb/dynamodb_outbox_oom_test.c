@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "base/duration.h"
-#include "base/log.h"
-#include "support/fake_http.h"
+#include "support/dynamodb_bench.h"
 #include "support/oom.h"
 
 /* The allocation ladder of an outbox store whose partition is held: each call ends once, the store
@@ -19,28 +18,8 @@ enum { LADDER_MAX = 1000 };
 
 static const struct gb_token token = {{(const uint8_t *)"o", 1}, 1};
 
-static struct bench {
-    struct gb_reactor *r;
-    struct fake_http http;
-    struct gb_aws_credentials *credentials;
-    struct gb_dynamodb_client *client;
-    struct gb_outbox *store;
-    uint64_t now_ns;
-    unsigned done;
-} b;
-
-static const char *env(void *ctx, const char *name)
-{
-    (void)ctx;
-    return strcmp(name, "AWS_REGION") == 0 ? "eu-west-1" : NULL;
-}
-
-static struct gb_err no_file(void *ctx, const char *path, struct gb_str *out)
-{
-    (void)ctx;
-    (void)out;
-    return gb_err(GB_NOT_FOUND, "%s", path);
-}
+static struct dynamodb_bench b;
+static struct gb_outbox *store;
 
 static bool holds(void *arg, struct gb_bytes partition, struct gb_token *out)
 {
@@ -57,65 +36,35 @@ static struct gb_err make_store(void)
                                                .table = "t",
                                                .stale_claim_ns = GB_HOUR,
                                                .holds = holds};
-    return gb_dynamodb_outbox_new(&cfg, &b.store);
+    return gb_dynamodb_outbox_new(&cfg, &store);
+}
+
+/* Whatever the call: an empty table with a counter. No record goes there without its envelope. */
+static struct fake_http_answer serve(void *arg, const struct gb_http_request *q)
+{
+    static const char envelope[] = "{\"S\":\"{\\\"id\\\":\\\"e\\\"}\"}";
+    (void)arg;
+    dynamodb_bench_whole(q);
+    bool record = dynamodb_bench_has(q, "\"env\":") ||
+                  dynamodb_bench_has(q, "\"envelope_json\":") ||
+                  dynamodb_bench_has(q, "\":json\":");
+    if (record) assert_true(dynamodb_bench_has(q, envelope));
+    return b.http.standing;
 }
 
 static void open_bench(void)
 {
-    memset(&b, 0, sizeof b);
-    assert_int_equal(gb_reactor_new(1, &b.r).code, GB_OK);
-    b.now_ns = 1;
-    gb_reactor_run(b.r, b.now_ns, 1000);
-    fake_http_init(&b.http, b.r);
-    b.http.no_notes = true;
-    b.http.standing = (struct fake_http_answer){
-        .status = 200, /* whatever the call: an empty table with a counter */
-        .body = "{\"Attributes\":{\"seq_counter\":{\"N\":\"1000\"}},\"Items\":[],\"Count\":0}"};
-    const struct gb_aws_credentials_cfg credentials = {.reactor = b.r,
-                                                       .http = &b.http.http,
-                                                       .env = {env, no_file, NULL},
-                                                       .access_key_id = "A",
-                                                       .secret_access_key = "s"};
-    assert_int_equal(gb_aws_credentials_new(&credentials, &b.credentials).code, GB_OK);
-    const struct gb_dynamodb_client_cfg client = {.reactor = b.r,
-                                                  .http = &b.http.http,
-                                                  .credentials = b.credentials,
-                                                  .env = {env, no_file, NULL},
-                                                  .attempts_max = 1};
-    assert_int_equal(gb_dynamodb_client_new(&client, &b.client).code, GB_OK);
-}
-
-static void on_done(struct gb_op *op, void *arg)
-{
-    (void)op;
-    (void)arg;
-    b.done++;
-}
-
-/* Until what was started is over. */
-static void run(void)
-{
-    unsigned done = b.done;
-    for (int i = 0; i < 100 && b.done == done; i++) {
-        b.now_ns += (uint64_t)GB_SEC;
-        gb_reactor_run(b.r, b.now_ns, 1000);
-    }
-    assert_int_equal(b.done, done + 1);
+    store = NULL;
+    dynamodb_bench_open(
+        &b, "{\"Attributes\":{\"seq_counter\":{\"N\":\"1000\"}},\"Items\":[],\"Count\":0}");
+    b.http.serve = serve;
+    assert_int_equal(dynamodb_bench_client(&b, 1).code, GB_OK);
 }
 
 static void close_bench(void)
 {
-    struct gb_op op = {0};
-    if (b.store != NULL) {
-        b.store->ops->close(b.store, &op, on_done, NULL);
-        run();
-        assert_int_equal(op.result.code, GB_OK);
-    }
-    gb_dynamodb_client_free(b.client);
-    gb_aws_credentials_unref(b.credentials);
-    gb_reactor_run(b.r, b.now_ns + 100 * (uint64_t)GB_SEC, 1);
-    fake_http_deinit(&b.http);
-    gb_reactor_free(b.r);
+    if (store != NULL) DYNAMODB_BENCH_CLOSE_STORE(&b, store);
+    dynamodb_bench_close(&b);
 }
 
 static void constructor(void **state)
@@ -130,7 +79,7 @@ static void constructor(void **state)
         err = make_store();
         gb_oom_off();
         assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
-        assert_int_equal(b.store != NULL, err.code == GB_OK);
+        assert_int_equal(store != NULL, err.code == GB_OK);
     } while (gb_failed(err));
     assert_true(n > 2);
     close_bench();
@@ -138,19 +87,12 @@ static void constructor(void **state)
 
 /* --- the way of a record --- */
 
-static void check(const struct gb_op *op)
-{
-    enum gb_code code = op->result.code;
-    if (code != GB_OK && code != GB_UNAVAILABLE && code != GB_TEMPORARY_AUTH_FAILURE)
-        fail_msg("%d: %s", (int)code, op->result.message);
-}
-
 static size_t claim(char id[64])
 {
     struct gb_outbox_claim q = {.partition = gb_bytes_c(PARTITION), .token = token, .limit = 10};
-    b.store->ops->claim(b.store, &q, on_done, NULL);
-    run();
-    check(&q.op);
+    store->ops->claim(store, &q, dynamodb_bench_done, &b);
+    dynamodb_bench_run(&b);
+    dynamodb_bench_check(&q.op);
     size_t count = q.batch == NULL ? 0 : q.batch->count;
     if (count > 0) {
         memcpy(id, q.batch->records[0].id.data, q.batch->records[0].id.size);
@@ -163,19 +105,19 @@ static size_t claim(char id[64])
 static void persist(const struct gb_outbox_record *record)
 {
     struct gb_outbox_persist q = {.records = record, .count = 1};
-    b.store->ops->persist(b.store, &q, on_done, NULL);
-    run();
-    check(&q.op);
+    store->ops->persist(store, &q, dynamodb_bench_done, &b);
+    dynamodb_bench_run(&b);
+    dynamodb_bench_check(&q.op);
 }
 
 static void settle(enum gb_outbox_settle_kind kind, const char *id)
 {
     struct gb_outbox_settle q = {
         .kind = kind, .partition = gb_bytes_c(PARTITION), .id = gb_bytes_c(id), .token = token};
-    b.store->ops->settle(b.store, &q, on_done, NULL);
-    run();
+    store->ops->settle(store, &q, dynamodb_bench_done, &b);
+    dynamodb_bench_run(&b);
     /* An answer that could not be read is looked up, and this table has no records. */
-    if (q.op.result.code != GB_STALE_FENCING_TOKEN) check(&q.op);
+    if (q.op.result.code != GB_STALE_FENCING_TOKEN) dynamodb_bench_check(&q.op);
 }
 
 static struct gb_outbox_record record_of(struct gb_envelope *e, const char *id)
@@ -247,17 +189,9 @@ static void end(void **state)
     }
 }
 
-static void quiet(void *arg, enum gb_log_level level, const char *line, size_t size)
-{
-    (void)arg;
-    (void)level;
-    (void)line;
-    (void)size;
-}
-
 int main(void)
 {
-    gb_log_set_sink(quiet, NULL);
+    dynamodb_bench_quiet();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constructor),
         cmocka_unit_test(life),
