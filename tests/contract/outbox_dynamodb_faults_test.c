@@ -236,6 +236,17 @@ static bool stays(enum operation op, const char *effect, unsigned request, bool 
 
 /* The first request with each fault, the later ones with those that differ most: applied or not
  * with nobody the wiser, and refused. */
+static unsigned stays_from_each(enum operation op, size_t effect, bool direct)
+{
+    unsigned request = 0;
+    while (stays(op, effects[effect], request, direct)) {
+        request++;
+        if (effect >= LASTING) break;
+        assert_true(request < REQUESTS_MAX);
+    }
+    return request;
+}
+
 static void faults_that_stay(void **state)
 {
     unsigned hits = 0;
@@ -244,13 +255,7 @@ static void faults_that_stay(void **state)
         for (size_t e = 0; e < effect_count(); e++) {
             set_up_for(effects[e], direct == 1);
             for (int op = 0; op < STATS; op++) {
-                unsigned request = 0;
-                while (stays((enum operation)op, effects[e], request, direct == 1)) {
-                    hits++;
-                    if (e >= LASTING) break;
-                    request++;
-                    assert_true(request < REQUESTS_MAX);
-                }
+                hits += stays_from_each((enum operation)op, e, direct == 1);
                 outbox_records_free();
             }
             outbox_dynamodb_tear_down(&backend);
