@@ -30,7 +30,7 @@ def test_standby_opens_no_broker_connection(new_cluster, broker):
 
 
 def test_killed_owner_is_replaced(new_cluster, publisher, fake):
-    """E2: kill -9, again and again, under load."""
+    """Kill -9, again and again, under load."""
     bridges = new_cluster()
     stream = Stream(publisher)
     for _ in range(ROUNDS):
@@ -48,7 +48,7 @@ def test_killed_owner_is_replaced(new_cluster, publisher, fake):
 
 
 def test_suspended_owner_does_no_harm(new_cluster, publisher, fake, broker):
-    """E7, 06 checks 20, 34: nothing but goodbye after the resume, and the same process owns again later."""
+    """06 checks 20, 34: nothing but goodbye after the resume, and the same process owns again later."""
     bridges = new_cluster()
     stream = Stream(publisher)
     for _ in range(ROUNDS):
@@ -76,7 +76,7 @@ CUT_OFF = {"all": {}, "writes": {"action": "UpdateItem", "contains": "LEASE#"}}
 
 @pytest.mark.parametrize("what", CUT_OFF)
 def test_owner_cut_off_from_its_leases(new_cluster, publisher, fake, faults, what):
-    """E2, 06 check 18: the owner closes its session by its local deadline; only then the standby takes over."""
+    """06 check 18: the owner closes its session by its local deadline; only then the standby takes over."""
     ends = {name: faults.open(name) for name in ("a", "b")}
     bridges = new_cluster(endpoints=ends)
     stream = Stream(publisher)
@@ -95,7 +95,7 @@ def test_owner_cut_off_from_its_leases(new_cluster, publisher, fake, faults, wha
 
 
 def test_equal_instance_ids(new_cluster, publisher, fake):
-    """E3, 06 check 1: one owner, and the version does not move."""
+    """06 check 1: one owner, and the version does not move."""
     bridges = new_cluster(same_id=True)
     stream = Stream(publisher, rate=20)
     row = bridges.row()
@@ -174,7 +174,7 @@ def test_unreachable_broker_gives_others_a_chance(folder, broker, fake, dynamodb
 
 
 def test_rolling_restart_of_three(folder, broker, fake, dynamodb, parts, new_publisher):
-    """E9: two exclusive sessions, three instances, each restarted under load; one connection for each client id."""
+    """Two exclusive sessions, three instances, each restarted under load; one connection for each client id."""
     doc = cluster.document(folder, broker.port, fake.queue_url(), fake.endpoint)
     second = {"id": "mill", "transport": "mqtt", "session_mode": "exclusive", "options": {"session": {
         **doc["sessions"][0]["options"]["session"], "client_id": "mill-bridge"}}}

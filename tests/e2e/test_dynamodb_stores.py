@@ -133,7 +133,7 @@ def test_unreachable_service_is_fatal(shared):
 
 
 def test_two_bridges_killed_in_turn(shared, folder, publisher, fake, client, parts):
-    """Issue 5, D6: one outbox, two processes one after the other, local tokens; GB_KILLS rounds of kill -9."""
+    """One outbox, two processes one after the other, local tokens; GB_KILLS rounds of kill -9."""
     first = shared()
     assert first.run("-create-tables").returncode == 0
     first.seed()
