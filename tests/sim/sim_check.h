@@ -4,7 +4,7 @@
 #include "sim/sim_world.h"
 
 /* The invariants, seen from outside of the bridge: the broker tells what was acknowledged, the
- * store what is durable, the destination what arrived (issue point 12).
+ * store what is durable, the destination what arrived.
  * Owns:   nothing.
  * Thread: one.
  * Errors: sim_violate. */

@@ -17,7 +17,7 @@
 
 enum { SIM_LEGS_MAX = 2, SIM_KEYS_MAX = 4, SIM_VIOLATION_MAX = 300 };
 
-/* Mistakes that are planted at a port, to prove that the checkers see them (issue A11). */
+/* Mistakes that are planted at a port, to prove that the checkers see them. */
 enum sim_fault {
     SIM_FAULT_NONE = 0,
     SIM_FAULT_ACK_FIRST,          /* the receiver acknowledges what it hands over */
