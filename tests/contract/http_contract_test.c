@@ -132,6 +132,7 @@ struct fixture {
     int running;
     int done;
     int passes;
+    bool pending[REQUESTS];
     char url[256];
 };
 
@@ -469,7 +470,10 @@ static void cancel_in_this_turn(struct gb_task *task)
         gb_reactor_defer(f.reactor, task);
         return;
     }
-    for (int i = 0; i < 5; i++) gb_op_cancel(&f.requests[i].op);
+    for (int i = 0; i < 5; i++) {
+        f.pending[i] = gb_op_pending(&f.requests[i].op); /* a machine that stood still: answered */
+        gb_op_cancel(&f.requests[i].op);
+    }
 }
 
 static void cancelled_while_connecting(void **state)
@@ -482,8 +486,10 @@ static void cancelled_while_connecting(void **state)
         for (int i = 0; i < 10; i++) start(&f.requests[i], "POST", url);
         gb_reactor_defer(f.reactor, &task);
         gb_loop_run(f.loop);
-        for (int i = 0; i < 10; i++)
-            assert_int_equal(f.requests[i].op.result.code, i < 5 ? GB_CANCELLED : GB_OK);
+        for (int i = 0; i < 10; i++) {
+            bool cancelled = i < 5 && f.pending[i];
+            assert_int_equal(f.requests[i].op.result.code, cancelled ? GB_CANCELLED : GB_OK);
+        }
     }
 }
 
