@@ -25,6 +25,7 @@ enum operation { ACQUIRE, RENEW, RELEASE };
 struct owner {
     struct lease_process p;
     const char *token;
+    uint64_t held; /* the version that it renews or releases */
     enum operation op;
     union {
         struct gb_lease_acquire acquire;
@@ -40,24 +41,29 @@ static uint64_t version;           /* of the row at the start */
 
 /* --- what the two find --- */
 
-enum start { ABSENT, RELEASED, HELD_BY_A, HELD_BY_THIRD };
+enum start { ABSENT, RELEASED, HELD_BY_A, HELD_BY_THIRD, HELD_BY_B_AFTER_A };
 static const struct pair {
     const char *name;
     enum start start;
     enum operation of_a;
     bool a_ready, b_ready; /* has seen the row unchanged for its duration */
+    enum operation of_b;
 } pairs[] = {
-    {"acquire, acquire: no row", ABSENT, ACQUIRE, false, false},
-    {"acquire, acquire: released", RELEASED, ACQUIRE, false, false},
-    {"renew, observe", HELD_BY_A, RENEW, false, false},
-    {"renew, take over", HELD_BY_A, RENEW, false, true},
-    {"release, observe", HELD_BY_A, RELEASE, false, false},
-    {"release, take over", HELD_BY_A, RELEASE, false, true},
-    {"acquire again, observe", HELD_BY_A, ACQUIRE, false, false},
-    {"acquire again, take over", HELD_BY_A, ACQUIRE, false, true},
-    {"observe, observe", HELD_BY_THIRD, ACQUIRE, false, false},
-    {"observe, take over", HELD_BY_THIRD, ACQUIRE, false, true},
-    {"take over, take over", HELD_BY_THIRD, ACQUIRE, true, true},
+    {"acquire, acquire: no row", ABSENT, ACQUIRE, false, false, ACQUIRE},
+    {"acquire, acquire: released", RELEASED, ACQUIRE, false, false, ACQUIRE},
+    {"renew, observe", HELD_BY_A, RENEW, false, false, ACQUIRE},
+    {"renew, take over", HELD_BY_A, RENEW, false, true, ACQUIRE},
+    {"release, observe", HELD_BY_A, RELEASE, false, false, ACQUIRE},
+    {"release, take over", HELD_BY_A, RELEASE, false, true, ACQUIRE},
+    {"acquire again, observe", HELD_BY_A, ACQUIRE, false, false, ACQUIRE},
+    {"acquire again, take over", HELD_BY_A, ACQUIRE, false, true, ACQUIRE},
+    {"observe, observe", HELD_BY_THIRD, ACQUIRE, false, false, ACQUIRE},
+    {"observe, take over", HELD_BY_THIRD, ACQUIRE, false, true, ACQUIRE},
+    {"take over, take over", HELD_BY_THIRD, ACQUIRE, true, true, ACQUIRE},
+    {"renew of a former owner, renew", HELD_BY_B_AFTER_A, RENEW, false, false, RENEW},
+    {"renew of a former owner, release", HELD_BY_B_AFTER_A, RENEW, false, false, RELEASE},
+    {"release of a former owner, renew", HELD_BY_B_AFTER_A, RELEASE, false, false, RENEW},
+    {"release of a former owner, release", HELD_BY_B_AFTER_A, RELEASE, false, false, RELEASE},
 };
 
 static enum gb_code acquire(struct lease_process *p, const char *owner)
@@ -78,7 +84,16 @@ static void prepare(void *arg)
     const struct pair *pair = arg;
     (void)snprintf(id, sizeof id, "s%u", cases++);
     version = 0;
+    a.held = b.held = 0;
     if (pair->start == ABSENT) return;
+    a.held = 1;
+    if (pair->start == HELD_BY_B_AFTER_A) {
+        assert_int_equal(acquire(&a.p, a.token), GB_OK);
+        assert_int_equal(lease_release(&a.p.b, id, a.token, 1), GB_OK);
+        assert_int_equal(acquire(&b.p, b.token), GB_OK);
+        b.held = version;
+        return;
+    }
     struct lease_process *holder = pair->start == HELD_BY_A ? &a.p : &third;
     assert_int_equal(acquire(holder, pair->start == HELD_BY_A ? a.token : "c#1"), GB_OK);
     if (pair->start == RELEASED) {
@@ -94,7 +109,7 @@ static void start(struct owner *o)
 {
     struct gb_lease *store = o->p.b.store;
     struct gb_bytes lease = gb_bytes_c(id);
-    struct gb_token token = {gb_bytes_c(o->token), version};
+    struct gb_token token = {gb_bytes_c(o->token), o->held};
     memset(&o->q, 0, sizeof o->q);
     store_driver_expect(&o->p.b.driver);
     if (o->op == ACQUIRE) {
@@ -137,7 +152,7 @@ static void violation(const struct pair *pair, const char *schedule, const char 
 static uint64_t believes(const struct owner *o)
 {
     if (!succeeded(o) || o->op == RELEASE) return 0;
-    return o->op == ACQUIRE ? o->q.acquire.version : version;
+    return o->op == ACQUIRE ? o->q.acquire.version : o->held;
 }
 
 /* Whoever's belief is not the row's learns it at its next renewal. */
@@ -146,12 +161,26 @@ static bool may_renew(struct owner *o)
     return believes(o) > 0 && lease_renew(&o->p.b, id, o->token, believes(o), TTL) == GB_OK;
 }
 
+static void check_former(const struct pair *pair, const char *schedule, const char *owner,
+                         uint64_t stored)
+{
+    if (succeeded(&a) || stored != b.held)
+        violation(pair, schedule, "a former owner moves the row");
+    if (!succeeded(&b)) violation(pair, schedule, "the owner can't");
+    if (strcmp(owner, b.op == RELEASE ? "" : b.token) != 0)
+        violation(pair, schedule, "the row is another's");
+}
+
 static void check(void *arg, const char *schedule)
 {
     const struct pair *pair = arg;
     uint64_t stored = 0;
     char owner[ID_SIZE];
     (void)snprintf(owner, sizeof owner, "%s", lease_process_owner(&third, id, &stored));
+    if (pair->start == HELD_BY_B_AFTER_A) {
+        check_former(pair, schedule, owner, stored);
+        return;
+    }
     if (stored < version) violation(pair, schedule, "the version fell");
     if (pair->start == ABSENT && stored == 0) violation(pair, schedule, "nobody has it");
     if (believes(&a) > 0 && believes(&a) == believes(&b))
@@ -186,7 +215,7 @@ static void every_order_of_every_pair(void **state)
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         struct pair pair = pairs[i];
         a.op = pair.of_a;
-        b.op = ACQUIRE;
+        b.op = pair.of_b;
         struct orders orders = {
             .rig = rig,
             .sides = {{"A", a.p.driver.loop, &a.p.b.driver.waiting},
