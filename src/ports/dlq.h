@@ -36,7 +36,9 @@ struct gb_dlq_delete {
     const char *const *ids; /* by ids, or NULL: by filter (limit <= 0 = every match) */
     size_t id_count;
     struct gb_dlq_filter filter; /* purge = filter with before_ms alone */
-    uint64_t deleted;            /* out: really removed */
+    /* out: really removed; a store that asks twice because an answer got lost counts a row that is
+     * gone then, also one of `ids` that was never there. */
+    uint64_t deleted;
 };
 struct gb_dlq_count {
     struct gb_op op;

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "adapters/dynamodb/dynamodb_dlq.h"
-#include "adapters/dynamodb/dynamodb_tables.h"
 #include "base/duration.h"
 #include "contract/dlq_contract.h"
 #include "contract/dynamodb_driver.h"
@@ -35,11 +34,7 @@ static void open_all(struct dlq_backend *b, struct gb_dynamodb_dlq_cfg cfg)
     dynamodb_driver_open(&driver, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
                                                                 .attempt_timeout_ns = 500000000});
     b->driver = (struct store_driver){.loop = driver.loop, .reactor = driver.reactor};
-    struct gb_dynamodb_call call = {0};
-    gb_dynamodb_begin(&call, GB_DYNAMODB_CREATE_TABLE, table);
-    gb_dynamodb_w_table(&call.w, gb_dynamodb_table_of(GB_DYNAMODB_DLQ));
-    assert_int_equal(dynamodb_driver_run(&driver, &call), GB_OK);
-    gb_dynamodb_call_deinit(&call);
+    dynamodb_driver_create_table(&driver, GB_DYNAMODB_DLQ, table);
     open_store(b, cfg);
 }
 
@@ -136,48 +131,6 @@ static void check_05_28_empty_keys_and_ttl(void **state)
     assert_true(holds(item, "\"route_id\""));
     assert_true(holds(item, "\"ttl\"") && holds(item, "\"1702592000\""));
     gb_dynamodb_call_deinit(&call);
-}
-
-/* Stored once and told so, whatever became of the first answer. */
-static void lost_answers_of_writes(void **state)
-{
-    (void)state;
-    static const char *const effects[] = {"cut",  "half",    "internal", "throttle",
-                                          "drop", "corrupt", "silent",   "expired_token"};
-    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
-        char rule[96];
-        char id[8];
-        (void)snprintf(id, sizeof id, "e%zu", i);
-        (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"action\": \"PutItem\"",
-                       effects[i]);
-        print_message("put: %s\n", effects[i]);
-        dynamodb_rig_rule(rig, rule);
-        assert_int_equal(dlq_store(&dynamodb, id, "r", "permanent", 5), GB_OK);
-        assert_int_equal(dlq_store(&dynamodb, id, "r", "permanent", 6), GB_DUPLICATE_RECORD);
-    }
-    assert_int_equal(dlq_count(&dynamodb), sizeof effects / sizeof effects[0]);
-    /* Another's row behind a lost answer is a duplicate. */
-    dynamodb_rig_rule(rig, "\"effect\": \"internal\", \"action\": \"PutItem\"");
-    assert_int_equal(dlq_store(&dynamodb, "e0", "r", "permanent", 7), GB_DUPLICATE_RECORD);
-}
-
-static void lost_answers_of_deletes(void **state)
-{
-    (void)state;
-    static const char *const effects[] = {"cut", "half", "internal", "throttle", "drop", "silent"};
-    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
-        char rule[96];
-        print_message("delete: %s\n", effects[i]);
-        assert_int_equal(dlq_store(&dynamodb, "a", "r", "permanent", 5), GB_OK);
-        assert_int_equal(dlq_store(&dynamodb, "b", "r", "permanent", 6), GB_OK);
-        (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"action\": \"DeleteItem\"",
-                       effects[i]);
-        dynamodb_rig_rule(rig, rule);
-        dynamodb_rig_rule(rig, "\"effect\": \"cut\", \"action\": \"Query\"");
-        assert_int_equal(dlq_delete_matches(&dynamodb, &(struct gb_dlq_filter){.route_id = "r"}),
-                         2);
-        assert_int_equal(dlq_count(&dynamodb), 0);
-    }
 }
 
 static void failures_are_told(void **state)
@@ -304,8 +257,6 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest own[] = {
         TEST(check_05_28_empty_keys_and_ttl),
-        TEST(lost_answers_of_writes),
-        TEST(lost_answers_of_deletes),
         TEST(failures_are_told),
         TEST(counts_are_exact_behind_a_lagging_index),
         TEST(unreadable_rows_are_left_out),

@@ -91,3 +91,13 @@ enum gb_code dynamodb_driver_run(struct dynamodb_driver *d, struct gb_dynamodb_c
     dynamodb_driver_wait(d);
     return call->op.result.code;
 }
+
+void dynamodb_driver_create_table(struct dynamodb_driver *d, enum gb_dynamodb_role role,
+                                  const char *name)
+{
+    struct gb_dynamodb_call call = {0};
+    gb_dynamodb_begin(&call, GB_DYNAMODB_CREATE_TABLE, name);
+    gb_dynamodb_w_table(&call.w, gb_dynamodb_table_of(role));
+    assert_int_equal(dynamodb_driver_run(d, &call), GB_OK);
+    gb_dynamodb_call_deinit(&call);
+}

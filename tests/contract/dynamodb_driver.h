@@ -2,6 +2,7 @@
 #define GB_TESTS_CONTRACT_DYNAMODB_DRIVER_H
 
 #include "adapters/dynamodb/dynamodb_client.h"
+#include "adapters/dynamodb/dynamodb_tables.h"
 #include "io/http_curl.h"
 
 /* A DynamoDB client on the real HTTP client and loop, against an endpoint that a test names.
@@ -34,5 +35,8 @@ void dynamodb_driver_start(struct dynamodb_driver *d, struct gb_dynamodb_call *c
 void dynamodb_driver_wait(struct dynamodb_driver *d);
 /* Both; answers the result's code. */
 enum gb_code dynamodb_driver_run(struct dynamodb_driver *d, struct gb_dynamodb_call *call);
+/* The table of a store, under a name of the test's. */
+void dynamodb_driver_create_table(struct dynamodb_driver *d, enum gb_dynamodb_role role,
+                                  const char *name);
 
 #endif

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "adapters/dynamodb/dynamodb_lease.h"
-#include "adapters/dynamodb/dynamodb_tables.h"
 
 enum { START_MS = 1000000 };
 
@@ -60,11 +59,7 @@ void lease_process_restart(struct lease_process *p)
 
 void lease_process_create_table(struct lease_process *p)
 {
-    struct gb_dynamodb_call call = {0};
-    gb_dynamodb_begin(&call, GB_DYNAMODB_CREATE_TABLE, p->table);
-    gb_dynamodb_w_table(&call.w, gb_dynamodb_table_of(GB_DYNAMODB_LEASE));
-    assert_int_equal(dynamodb_driver_run(&p->driver, &call), GB_OK);
-    gb_dynamodb_call_deinit(&call);
+    dynamodb_driver_create_table(&p->driver, GB_DYNAMODB_LEASE, p->table);
 }
 
 const char *lease_process_owner(struct lease_process *p, const char *id, uint64_t *version)
