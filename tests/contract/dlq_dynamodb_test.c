@@ -31,8 +31,9 @@ static void open_all(struct dlq_backend *b, struct gb_dynamodb_dlq_cfg cfg)
     dynamodb_rig_clear(rig);
     dynamodb_rig_client(rig, "A", endpoint);
     dynamodb_rig_table(rig, "dlq", table);
-    dynamodb_driver_open(&driver, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
-                                                                .attempt_timeout_ns = 500000000});
+    dynamodb_driver_open(&driver,
+                         &(struct dynamodb_driver_cfg){.endpoint = endpoint,
+                                                       .attempt_timeout_ns = INT64_C(10000000000)});
     b->driver = (struct store_driver){.loop = driver.loop, .reactor = driver.reactor};
     dynamodb_driver_create_table(&driver, GB_DYNAMODB_DLQ, table);
     open_store(b, cfg);

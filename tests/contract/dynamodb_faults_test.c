@@ -250,7 +250,7 @@ static void open_fixture(struct fixture *f)
     f->listener = gb_peer_start(&(struct gb_peer_cfg){.handle = serve});
     (void)snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%d", gb_peer_port(f->listener));
     dynamodb_driver_open(&f->driver, &(struct dynamodb_driver_cfg){
-                                         .endpoint = endpoint, .attempt_timeout_ns = 300 * GB_MS});
+                                         .endpoint = endpoint, .attempt_timeout_ns = 500 * GB_MS});
 }
 
 static void close_fixture(struct fixture *f)

@@ -55,8 +55,8 @@ static void set_up(struct lease_backend *b)
     dynamodb_rig_clear(rig);
     dynamodb_rig_client(rig, "A", endpoint);
     dynamodb_rig_table(rig, "lease", table);
-    dynamodb_driver_open(&driver, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
-                                                                .attempt_timeout_ns = 500000000});
+    dynamodb_driver_open(&driver, &(struct dynamodb_driver_cfg){
+                                      .endpoint = endpoint, .attempt_timeout_ns = 1500 * GB_MS});
     b->driver = (struct store_driver){.loop = driver.loop, .reactor = driver.reactor};
     struct gb_dynamodb_call call = {0};
     gb_dynamodb_begin(&call, GB_DYNAMODB_CREATE_TABLE, table);

@@ -129,7 +129,7 @@ enum { LASTING = 3 }; /* of them */
  * emulator; elsewhere those that differ most. */
 static size_t effect_count(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__) /* the sanitizers run clang */
     return 2;
 #else
     return dynamodb_rig_is(dynamodb.rig, "dynoxide") ? sizeof effects / sizeof effects[0] : 2;

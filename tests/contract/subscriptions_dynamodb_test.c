@@ -30,8 +30,9 @@ static void open_all(struct subscriptions_backend *b, size_t queue_max)
     dynamodb_rig_clear(rig);
     dynamodb_rig_client(rig, "A", endpoint);
     dynamodb_rig_table(rig, "subscriptions", table);
-    dynamodb_driver_open(&driver, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
-                                                                .attempt_timeout_ns = 500000000});
+    dynamodb_driver_open(&driver,
+                         &(struct dynamodb_driver_cfg){.endpoint = endpoint,
+                                                       .attempt_timeout_ns = INT64_C(10000000000)});
     b->driver = (struct store_driver){.loop = driver.loop, .reactor = driver.reactor};
     dynamodb_driver_create_table(&driver, GB_DYNAMODB_SUBSCRIPTIONS, table);
     open_store(b, queue_max);
