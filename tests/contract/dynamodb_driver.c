@@ -9,6 +9,9 @@
 
 #include "base/duration.h"
 
+/* Waits between attempts have tests of their own (aws_client_test.c). */
+#define BACKOFF_NS (20 * GB_MS)
+
 static const char *env(void *ctx, const char *name)
 {
     const struct dynamodb_driver *d = ctx;
@@ -43,6 +46,7 @@ void dynamodb_driver_open(struct dynamodb_driver *d, const struct dynamodb_drive
                                                   .credentials = d->credentials,
                                                   .env = env_of_driver,
                                                   .attempt_timeout_ns = cfg->attempt_timeout_ns,
+                                                  .backoff_cap_ns = BACKOFF_NS,
                                                   .calls_max = cfg->calls_max};
     assert_int_equal(gb_dynamodb_client_new(&client, &d->client).code, GB_OK);
 }

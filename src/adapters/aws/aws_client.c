@@ -34,6 +34,7 @@ struct gb_err gb_aws_client_new(const struct gb_aws_client_cfg *cfg, struct gb_a
     c->cfg = *cfg;
     c->cfg.credentials = gb_aws_credentials_ref(cfg->credentials);
     if (c->cfg.attempts_max == 0) c->cfg.attempts_max = ATTEMPTS_MAX;
+    if (c->cfg.backoff_cap_ns == 0) c->cfg.backoff_cap_ns = BACKOFF_CAP_NS;
     c->service = gb_strdup(cfg->service);
     c->target_prefix = gb_strdup(cfg->target_prefix);
     c->content_type = gb_strdup(cfg->content_type);
@@ -269,7 +270,7 @@ static void retry_or_finish(struct gb_aws_call *call, struct gb_err err, uint64_
     }
     uint32_t doublings = call->attempts > 10 ? 10 : call->attempts - 1;
     uint64_t span = base_ns << doublings;
-    if (span > (uint64_t)BACKOFF_CAP_NS) span = (uint64_t)BACKOFF_CAP_NS;
+    if (span > (uint64_t)c->cfg.backoff_cap_ns) span = (uint64_t)c->cfg.backoff_cap_ns;
     uint64_t at = now + gb_reactor_random_below(c->cfg.reactor, span + 1);
     struct gb_err timer_err = gb_ok();
     if (call->retry_timer.reactor == NULL)

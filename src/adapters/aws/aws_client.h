@@ -49,6 +49,7 @@ struct gb_aws_client_cfg {
     const char *endpoint;       /* absolute URL */
     int64_t attempt_timeout_ns; /* 0 = the call's own deadline alone */
     uint32_t attempts_max;      /* 0 = 3 */
+    int64_t backoff_cap_ns;     /* no wait between attempts is longer; 0 = 20 s */
     struct gb_err (*classify)(const struct gb_aws_error *e);
     /* Service errors to try again besides 5xx and throttling; NULL = none. */
     bool (*is_retryable)(const struct gb_aws_error *e);

@@ -49,7 +49,7 @@ static void pass(struct bench *b, int64_t ns)
     turn(b);
 }
 
-static void open_seeded(struct bench *b, uint64_t seed, const char *endpoint)
+static void open_capped(struct bench *b, uint64_t seed, const char *endpoint, int64_t cap_ns)
 {
     *b = (struct bench){.now_ns = 1, .token = NULL};
     assert_int_equal(gb_reactor_new(seed, &b->r).code, GB_OK);
@@ -68,8 +68,14 @@ static void open_seeded(struct bench *b, uint64_t seed, const char *endpoint)
                                        .region = "eu-west-1",
                                        .endpoint = endpoint,
                                        .attempt_timeout_ns = 5 * GB_SEC,
+                                       .backoff_cap_ns = cap_ns,
                                        .classify = gb_aws_classify_default};
     assert_int_equal(gb_aws_client_new(&client, &b->client).code, GB_OK);
+}
+
+static void open_seeded(struct bench *b, uint64_t seed, const char *endpoint)
+{
+    open_capped(b, seed, endpoint, 0);
 }
 
 static void open_bench(struct bench *b)
@@ -242,31 +248,35 @@ static void body_of_an_error_is_kept(void **state)
     close_bench(&b);
 }
 
-/* Full jitter: each wait lies in 0..base * 2^(n-1), and over many seeds fills that range. */
+/* Full jitter: each wait lies in 0..min(cap, base * 2^(n-1)), and over many seeds fills that range.
+ */
 static void jitter_stays_in_bounds(void **state)
 {
     static const struct {
         int status;
-        uint64_t base_ns;
-    } rows[] = {{500, 100 * GB_MS}, {429, 500 * GB_MS}};
+        int64_t cap_ns; /* 0: 20 s */
+        uint64_t spans_ns[2];
+    } rows[] = {{500, 0, {100 * GB_MS, 200 * GB_MS}},
+                {429, 0, {500 * GB_MS, GB_SEC}},
+                {429, 600 * GB_MS, {500 * GB_MS, 600 * GB_MS}},
+                {429, 20 * GB_MS, {20 * GB_MS, 20 * GB_MS}}};
     (void)state;
-    for (size_t row = 0; row < 2; row++) {
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         uint64_t longest[2] = {0, 0};
         for (uint64_t seed = 1; seed <= 100; seed++) {
             struct bench b;
-            open_seeded(&b, seed, "http://h");
+            open_capped(&b, seed, "http://h", rows[row].cap_ns);
             b.http.standing = answer(rows[row].status, "{}");
             call(&b);
             while (b.done == 0) pass(&b, GB_MS);
             for (size_t i = 0; i < 2; i++) {
                 uint64_t waited = b.http.notes[i + 1].at_ns - b.http.notes[i].at_ns;
-                assert_true(waited <= (rows[row].base_ns << i) + (uint64_t)GB_MS);
+                assert_true(waited <= rows[row].spans_ns[i] + (uint64_t)GB_MS);
                 if (waited > longest[i]) longest[i] = waited;
             }
             close_bench(&b);
         }
-        assert_true(longest[0] > rows[row].base_ns * 8 / 10);
-        assert_true(longest[1] > rows[row].base_ns * 16 / 10);
+        for (size_t i = 0; i < 2; i++) assert_true(longest[i] > rows[row].spans_ns[i] * 8 / 10);
     }
 }
 

@@ -56,6 +56,7 @@ static struct gb_err make_aws_client(struct gb_dynamodb_client *c,
             .endpoint = endpoint.data,
             .attempt_timeout_ns = timeout_ns == 0 ? ATTEMPT_TIMEOUT_NS : timeout_ns,
             .attempts_max = cfg->attempts_max,
+            .backoff_cap_ns = cfg->backoff_cap_ns,
             .classify = gb_dynamodb_classify,
             .is_retryable = gb_dynamodb_is_retryable,
         };

@@ -22,6 +22,7 @@ struct gb_dynamodb_client_cfg {
     struct gb_aws_env env;      /* region and endpoint (spec 04 A3) */
     int64_t attempt_timeout_ns; /* 0 = 5 s */
     uint32_t attempts_max;      /* 0 = 3 */
+    int64_t backoff_cap_ns;     /* 0 = 20 s */
     uint32_t calls_max;         /* under way; 0 = 16 */
     uint32_t waiting_max;       /* started beyond those; 0 = 4096 */
 };
