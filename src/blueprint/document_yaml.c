@@ -6,6 +6,7 @@
 
 struct reader {
     struct gb_build build;
+    struct gb_bytes text;
     yaml_parser_t parser;
     struct gb_map anchors;                      /* name -> finished node */
     const char *pending[GB_DOCUMENT_DEPTH_MAX]; /* anchors of open containers */
@@ -183,6 +184,35 @@ static bool take(struct reader *r, const yaml_event_t *e)
     return false;
 }
 
+static size_t break_size(const uint8_t *p, size_t size)
+{
+    if (p[0] == '\n') return 1;
+    if (p[0] == '\r') return size > 1 && p[1] == '\n' ? 2 : 1;
+    if (size > 1 && p[0] == 0xC2 && p[1] == 0x85) return 2;
+    return size > 2 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9) ? 3 : 0;
+}
+
+/* libyaml reads ahead of its mark, so of a character that it refuses only the offset is known. */
+static bool report_character(struct reader *r, const char *problem)
+{
+    const yaml_parser_t *p = &r->parser;
+    size_t line = 0;
+    size_t column = 0;
+    for (size_t i = 0; i < p->problem_offset && i < r->text.size;) {
+        size_t size = break_size(r->text.data + i, r->text.size - i);
+        if (size > 0) {
+            line++;
+            column = 0;
+        } else if ((r->text.data[i] & 0xC0) != 0x80) { /* the first byte of its sequence */
+            column++;
+        }
+        i += size > 0 ? size : 1;
+    }
+    return gb_build_fail(&r->build, GB_RULE_D3, position(line), position(column),
+                         "invalid YAML: %s; remove U+%04X here", problem,
+                         (unsigned)p->problem_value);
+}
+
 static bool report_syntax(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
@@ -191,11 +221,7 @@ static bool report_syntax(struct reader *r)
         return false;
     }
     const char *problem = p->problem == NULL ? "unreadable" : p->problem;
-    if (p->error == YAML_READER_ERROR) { /* it knows no line */
-        return gb_build_fail(&r->build, GB_RULE_D3, position(p->mark.line),
-                             position(p->mark.column), "invalid YAML: %s; remove the character",
-                             problem);
-    }
+    if (p->error == YAML_READER_ERROR) return report_character(r, problem);
     return gb_build_fail(
         &r->build, GB_RULE_D3, position(p->problem_mark.line), position(p->problem_mark.column),
         "invalid YAML: %s%s%s; check indentation, quotes and brackets here", problem,
@@ -212,14 +238,6 @@ static bool read_events(struct reader *r)
         yaml_event_delete(&event);
         if (!more) return complete;
     }
-}
-
-static size_t break_size(const uint8_t *p, size_t size)
-{
-    if (p[0] == '\n') return 1;
-    if (p[0] == '\r') return size > 1 && p[1] == '\n' ? 2 : 1;
-    if (size > 1 && p[0] == 0xC2 && p[1] == 0x85) return 2;
-    return size > 2 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9) ? 3 : 0;
 }
 
 /* libyaml holds each directive against all others before it says a word, so a document of them
@@ -250,6 +268,7 @@ bool gb_document_yaml(struct gb_bytes bytes, uint32_t layer, struct gb_arena *ar
 {
     struct reader r = {.build = {.arena = arena, .findings = findings, .layer = layer}};
     if (!gb_build_check_text(&r.build, &bytes)) return false;
+    r.text = bytes;
     if (!check_directives(&r.build, bytes)) return false;
     if (yaml_parser_initialize(&r.parser) == 0) {
         findings->failed = true;
