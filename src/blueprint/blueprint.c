@@ -110,6 +110,26 @@ static void check_env_key(const char *name, const char *document, const char *va
                     strlen(value), GB_API_KEY_BYTES_MIN);
 }
 
+/* The rule of bridge.instance_id (V3), for what stands in for it. */
+static void check_env_id(const char *value, uint32_t layer, struct gb_findings *findings)
+{
+    enum { SHOWN_MAX = 60 };
+    struct gb_finding_at at = {.layer = layer, .rule = GB_RULE_V3};
+    if (value == NULL) return;
+    if (strlen(value) > GB_BLUEPRINT_ID_MAX) {
+        gb_findings_add(findings, GB_FINDING_ERROR, at,
+                        "GOBRIDGE_INSTANCE_ID \"%.*s...\" has %zu bytes, and at most %d are "
+                        "accepted; shorten it",
+                        SHOWN_MAX, value, strlen(value), GB_BLUEPRINT_ID_MAX);
+    }
+    if (!gb_utf8_valid(gb_bytes_c(value)) || !gb_utf8_safe(gb_bytes_c(value))) {
+        gb_findings_add(findings, GB_FINDING_ERROR, at,
+                        "GOBRIDGE_INSTANCE_ID \"%.*s\" must be UTF-8 without control characters; "
+                        "remove them",
+                        SHOWN_MAX, value);
+    }
+}
+
 static const char *copy(struct gb_arena *arena, const char *text)
 {
     return text == NULL ? NULL : gb_arena_text(arena, gb_bytes_c(text));
@@ -132,6 +152,7 @@ static void read_document(const struct gb_blueprint_input *in, struct gb_finding
     struct gb_check c = {.b = b, .findings = findings};
     gb_validate(&c);
     uint32_t layer = (uint32_t)(in->layer_count + in->override_count);
+    check_env_id(b->env.instance_id, layer, findings);
     check_env_key("GOBRIDGE_ADMIN_API_KEY", b->http.admin_api_key, b->env.admin_api_key, layer,
                   findings);
     check_env_key("GOBRIDGE_MONITOR_API_KEY", b->http.monitor_api_key, b->env.monitor_api_key,

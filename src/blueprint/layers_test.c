@@ -5,6 +5,8 @@
 
 enum { PARTS_MAX = 4 };
 
+#define X64 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 struct parts {
     const char *overlays[PARTS_MAX]; /* NULL ends */
     const char *sets[PARTS_MAX];     /* PATH=VALUE */
@@ -209,6 +211,20 @@ static const struct said_row {
     {"a document's key makes the environment's unimportant",
      {.env = {.admin_api_key = "short", .monitor_api_key = "brief"}},
      ""},
+    {"a name of 256 bytes from the environment",
+     {.env = {.instance_id = X64 X64 X64 X64}},
+     "environment: error: GOBRIDGE_INSTANCE_ID "
+     "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "xxxxxxxx...\" has 256 bytes, and at most 255 are accepted; shorten it [V3]\n"},
+    {"a name of 255 bytes", {.env = {.instance_id = &(X64 X64 X64 X64)[1]}}, ""},
+    {"a name over two lines",
+     {.env = {.instance_id = "a\nb"}},
+     "environment: error: GOBRIDGE_INSTANCE_ID \"a?b\" must be UTF-8 without control characters; "
+     "remove them [V3]\n"},
+    {"a name that is no UTF-8",
+     {.env = {.instance_id = "a\xFF"}},
+     "environment: error: GOBRIDGE_INSTANCE_ID \"a\" must be UTF-8 without control characters; "
+     "remove them [V3]\n"},
     {"an absent key that the environment gives",
      {.sets = {"http={}"}, .env = {.admin_api_key = "0123456789abcdef"}},
      ""},
