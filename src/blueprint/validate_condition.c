@@ -22,7 +22,23 @@ static bool is_bool(const struct gb_node *v)
 static bool is_number(const struct gb_node *v)
 {
     bool scalar = v->kind == GB_NODE_NUMBER || v->kind == GB_NODE_PLAIN;
-    return scalar && gb_node_looks_like_number(v->text) && isfinite(strtod(v->text, NULL));
+    return scalar && gb_node_looks_like_number(v->text);
+}
+
+/* Numbers of conditions are compared as doubles, and the content digest writes them so (spec 01
+ * §9.1). */
+static bool is_too_large(const struct gb_node *v)
+{
+    return is_number(v) && !isfinite(strtod(v->text, NULL));
+}
+
+static void refuse_too_large(struct gb_check *c, const struct gb_check_condition *m,
+                             const char *key, const struct gb_node *v)
+{
+    gb_check_error(c, m->rule, key,
+                   "%s.%s %.*s is beyond the range of a number, 1.8e308; write a smaller one, or a "
+                   "text in quotes",
+                   m->path, key, GB_SHOWN_MAX, v->text);
 }
 
 /* What the operator's value must be, or NULL when it is. */
@@ -69,9 +85,10 @@ static void check_items(struct gb_check *c, const struct gb_check_condition *m)
 {
     size_t i = 0;
     for (const struct gb_node *n = m->value->first; n != NULL; n = n->next, i++) {
-        if (is_number(n) || (is_text(n) && !is_bool(n))) continue;
         char key[GB_CHECK_PATH_MAX];
         (void)snprintf(key, sizeof key, "value[%zu]", i);
+        if (is_too_large(n)) refuse_too_large(c, m, key, n);
+        if (is_number(n) || (is_text(n) && !is_bool(n))) continue;
         bool scalar = n->kind != GB_NODE_LIST && n->kind != GB_NODE_MAP;
         gb_check_error(c, m->rule, key,
                        "%s.%s must be a text or a number, not %s%s%.*s%s; correct it", m->path, key,
@@ -100,6 +117,8 @@ static void check_value(struct gb_check *c, const struct gb_check_condition *m)
                        m->path, want, GB_SHOWN_MAX, name, gb_node_kind_name(m->value),
                        scalar ? " (\"" : "", GB_SHOWN_MAX, scalar ? m->value->text : "",
                        scalar ? "\")" : "");
+    } else if (is_too_large(m->value)) {
+        refuse_too_large(c, m, "value", m->value);
     } else if (op == GB_BP_REGEX) {
         check_pattern(c, m);
     } else if (op == GB_BP_IN) {

@@ -1,4 +1,6 @@
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/digest.h"
 #include "blueprint/blueprint_processors.h"
@@ -78,6 +80,22 @@ static bool converts(const struct gb_node *v, enum gb_bp_transform_type type)
     return true;
 }
 
+/* The first number in it that the content digest can't write (spec 01 §9.1), or NULL; whole ones
+ * are written as they are. */
+static const struct gb_node *too_large(const struct gb_node *v)
+{
+    bool scalar = v->kind == GB_NODE_NUMBER || v->kind == GB_NODE_PLAIN;
+    if (scalar && strpbrk(v->text, ".eE") != NULL && gb_node_looks_like_number(v->text) &&
+        !isfinite(strtod(v->text, NULL))) {
+        return v;
+    }
+    const struct gb_node *found = NULL;
+    for (const struct gb_node *n = v->first; n != NULL && found == NULL; n = n->next) {
+        found = too_large(n);
+    }
+    return found;
+}
+
 /* What is wrong with the target of a mapping, or NULL. */
 static const char *wrong_target(const char *target)
 {
@@ -120,11 +138,20 @@ static void check_mapping(struct gb_check *c, const struct gb_bp_processor *p, s
     }
     const struct gb_node *v = m->default_value;
     if (v == NULL || m->transform.broken) return;
+    const char *key = gb_node_get(m->node, "defaultValue") ? "defaultValue" : "default_value";
+    const struct gb_node *number = too_large(v);
+    if (number != NULL) {
+        gb_check_error(&at, GB_RULE_P8, key,
+                       "%s.defaultValue %.*s is beyond the range of a number, 1.8e308; write a "
+                       "smaller one, or a text in quotes",
+                       path, GB_SHOWN_MAX, number->text);
+        return;
+    }
     if (converts(v, (enum gb_bp_transform_type)m->transform.value)) return;
     bool scalar = v->kind != GB_NODE_LIST && v->kind != GB_NODE_MAP;
     const struct gb_node *word = gb_node_get(m->node, "transform");
     gb_check_error(
-        &at, GB_RULE_P8, gb_node_get(m->node, "defaultValue") ? "defaultValue" : "default_value",
+        &at, GB_RULE_P8, key,
         "%s.defaultValue %s%.*s%s does not convert to the mapping's own transform, %.*s; "
         "correct one of the two",
         path, scalar ? "\"" : "", GB_SHOWN_MAX, scalar ? v->text : gb_node_kind_name(v),
