@@ -127,6 +127,15 @@ static bool is_group_id(const char *text)
     return strlen(text) <= GROUP_ID_MAX;
 }
 
+/* The end of a name, which decides whether the queue is FIFO; `cut` goes before it. */
+static const char *end_of(const char *name, const char **cut)
+{
+    size_t size = strlen(name);
+    bool whole = size <= GB_SHOWN_MAX;
+    *cut = whole ? "" : "...";
+    return whole ? name : name + size - GB_SHOWN_MAX;
+}
+
 /* Spec 04 B9. */
 static void check_fifo(struct gb_check *c, const struct gb_bp_sqs_sender *s)
 {
@@ -136,21 +145,23 @@ static void check_fifo(struct gb_check *c, const struct gb_bp_sqs_sender *s)
                                     gb_node_get(s->node, "message_group_id") != NULL);
     const char *name = q->queue_url != NULL ? q->queue_url : q->queue_name;
     bool suffix = gb_blueprint_is_fifo_name(name);
+    const char *cut = "";
+    const char *shown = name == NULL ? "" : end_of(name, &cut);
     if (suffix && !asked && !maybe) {
         gb_check_error(c, GB_RULE_Q4,
                        q->queue_url != NULL ? "options.queue_url" : "options.queue_name",
-                       "options.%s \"%.*s\" is a .fifo queue, where every message has a group; it "
+                       "options.%s \"%s%s\" is a .fifo queue, where every message has a group; it "
                        "needs fifo: true or message_group_id, add one",
-                       q->queue_url != NULL ? "queue_url" : "queue_name", GB_SHOWN_MAX, name);
+                       q->queue_url != NULL ? "queue_url" : "queue_name", cut, shown);
     }
     if (asked && name != NULL && !suffix) {
         const char *key = s->fifo.value ? "fifo" : "message_group_id";
         char path[GB_CHECK_PATH_MAX];
         (void)snprintf(path, sizeof path, "options.%s", key);
         gb_check_error(c, GB_RULE_Q4, path,
-                       "options.%s needs a queue whose name ends in .fifo, and \"%.*s\" does not; "
+                       "options.%s needs a queue whose name ends in .fifo, and \"%s%s\" does not; "
                        "remove it or name another queue",
-                       key, GB_SHOWN_MAX, name);
+                       key, cut, shown);
     }
     if ((asked || suffix) && s->delay_seconds.value > 0) {
         gb_check_error(c, GB_RULE_Q4, "options.delay_seconds",
