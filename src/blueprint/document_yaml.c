@@ -49,8 +49,11 @@ static bool remember(struct reader *r, const char *anchor, struct gb_node *node)
 {
     if (anchor == NULL) return true;
     if (r->anchors.count == GB_DOCUMENT_ANCHORS_MAX) {
-        return gb_build_fail(&r->build, GB_RULE_D4, node->line, node->column,
-                             "the document has more than %d anchors", GB_DOCUMENT_ANCHORS_MAX);
+        return gb_build_fail(
+            &r->build, GB_RULE_D4, node->line, node->column,
+            "the document has more than %d anchors; remove some, and write out the "
+            "values that stood for them",
+            GB_DOCUMENT_ANCHORS_MAX);
     }
     struct gb_err err = gb_map_put(&r->anchors, gb_bytes_c(anchor), node);
     if (gb_failed(err)) r->build.findings->failed = true;

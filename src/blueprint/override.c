@@ -101,7 +101,8 @@ static void *fail_unknown(struct walk *w, const struct step *s, const struct gb_
                    near.best == NULL ? "" : near.best, near.best == NULL ? "" : "\"?", known.data);
     } else {
         (void)fail(w, GB_RULE_V5,
-                   "%.*s has no entry \"%.*s\"; it has %zu entries, which count from 0",
+                   "%.*s has no entry \"%.*s\"; it has %zu entries, which count from 0; correct "
+                   "the number",
                    walked(w, s), w->path, SHOWN_MAX, wanted, list->count);
     }
     gb_str_deinit(&known);
@@ -165,8 +166,8 @@ static struct gb_node *enter(struct walk *w, struct gb_node *parent, const struc
         return entry == NULL ? fail_unknown(w, s, parent) : replace(w, parent, entry, entry);
     }
     if (parent->kind != GB_NODE_MAP) {
-        return fail(w, GB_RULE_K3, "%.*s is %s and has no keys", walked(w, s), w->path,
-                    gb_node_kind_name(parent));
+        return fail(w, GB_RULE_K3, "%.*s is %s and has no keys; end PATH here, or correct it",
+                    walked(w, s), w->path, gb_node_kind_name(parent));
     }
     const struct gb_node *old = find_key(parent, s->name);
     if (old != NULL) return replace(w, parent, old, old);
@@ -225,7 +226,9 @@ const struct gb_node *gb_override_apply(struct gb_arena *arena, struct gb_findin
     do {
         struct step s;
         if (depth + w.steps >= GB_DOCUMENT_DEPTH_MAX) {
-            return fail(&w, GB_RULE_D4, "PATH and VALUE are nested deeper than %d levels",
+            return fail(&w, GB_RULE_D4,
+                        "PATH and VALUE are nested deeper than %d levels; shorten PATH, or "
+                        "flatten VALUE",
                         GB_DOCUMENT_DEPTH_MAX);
         }
         if (!next_step(&w, &s)) return NULL;

@@ -275,7 +275,7 @@ void gb_validate_mqtt_identities(struct gb_check *c)
         if (urls > URLS_MAX) { /* each one is remembered */
             gb_check_error(c, GB_RULE_K4, S "broker_urls",
                            S "broker_urls: up to here the sessions name %zu broker URLs; at most "
-                             "%d are accepted in a document",
+                             "%d are accepted in a document; name fewer",
                            urls, URLS_MAX);
             break;
         }
