@@ -86,6 +86,7 @@ int64_t gb_lease_renew_delay_ns(int64_t interval_ns, int64_t jitter_ns, struct g
 
 void gb_manager_stand_by(struct gb_session_manager *m, int64_t delay_ns)
 {
+    m->fails = 0; /* of a term that is over */
     gb_timer_start(&m->poll, gb_manager_now(m) + (uint64_t)delay_ns);
 }
 

@@ -64,7 +64,8 @@ void gb_session_manager_free(struct gb_session_manager *m);
 struct gb_session_manager_health { /* texts are valid until the next turn */
     enum gb_session_role_state state;
     bool holds;                       /* local authority */
-    const char *owner;                /* of the row as last seen; "" = none */
+    const char *owner;                /* of the row as last seen; "" = none, or not seen since
+                                       * the last term of this instance */
     uint64_t version;                 /* of it */
     int64_t remaining_ns;             /* of the local deadline; 0 without authority */
     int64_t observed_ns, required_ns; /* evidence against the present owner, as last seen */

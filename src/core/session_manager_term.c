@@ -206,6 +206,7 @@ void gb_manager_begin_term(struct gb_session_manager *m, uint64_t version, uint6
     m->terms++;
     m->holds = true;
     m->fails = 0;
+    gb_lease_holder_deinit(&m->seen); /* it describes the row before this term */
     m->token.version = version;
     m->deadline_boot_ns = before_boot_ns + (uint64_t)k->ttl_ns;
     uint64_t elapsed_ns = gb_reactor_boot_ns(m->cfg.reactor) - before_boot_ns;

@@ -377,6 +377,30 @@ static void the_row_decides_after_max_fails(void **state)
     demand(b, GB_MANAGER_STANDBY);
 }
 
+/* What was seen before a term says nothing after it: an outage would show a dead owner for long. */
+static void a_term_ends_what_was_seen_before(void **state)
+{
+    struct bench *b = *state;
+    fake_lease_steal(&b->lease, "other#1");
+    make(b);
+    core_fixture_run(&b->x, 3 * GB_SEC);
+    assert_string_equal(health_of(b).owner, "other#1");
+    fake_lease_steal(&b->lease, "");
+    while (b->session.starts == 0) core_fixture_run(&b->x, 100 * GB_MS);
+    become_active(b);
+    assert_string_equal(health_of(b).owner, "me#1");
+    for (int call = FAKE_ACQUIRE; call < FAKE_LEASE_KINDS; call++)
+        fake_script_always(&b->lease.script[call], FAKE_FAIL, GB_UNAVAILABLE);
+    core_fixture_run(&b->x, 30 * GB_SEC);
+    demand(b, GB_MANAGER_STANDBY);
+    struct gb_session_manager_health h = health_of(b);
+    assert_string_equal(h.owner, "");
+    assert_int_equal(h.version, 0);
+    assert_int_equal(h.observed_ns, 0);
+    assert_int_equal(h.fails, 0);
+    assert_int_equal(h.last_error.code, GB_UNAVAILABLE);
+}
+
 /* Spec 06 §6.3: the boot clock goes on while nothing runs. */
 static void a_suspend_past_the_ttl_ends_the_authority_at_once(void **state)
 {
@@ -647,6 +671,7 @@ int main(void)
         TEST(the_deadline_counts_from_before_the_call),
         TEST(one_stale_token_steps_down_at_once),
         TEST(the_row_decides_after_max_fails),
+        TEST(a_term_ends_what_was_seen_before),
         TEST(a_suspend_past_the_ttl_ends_the_authority_at_once),
         TEST(grace_waits_for_what_is_in_flight),
         TEST(an_idle_drainer_skips_the_grace),
