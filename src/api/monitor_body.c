@@ -87,6 +87,7 @@ static void print_lease(struct gb_json_writer *w, const struct gb_monitor_lease 
     number(w, "evidence_ms", l->observed_ns / GB_MS);
     number(w, "evidence_required_ms", l->required_ns / GB_MS);
     number(w, "renewal_failures", l->fails);
+    if (gb_failed(l->store_error)) text(w, "store_error", l->store_error.message);
     gb_json_w_object_end(w);
 }
 

@@ -17,6 +17,7 @@ struct gb_monitor_lease {
     int64_t remaining_ns;             /* until this holder gives up by itself */
     int64_t observed_ns, required_ns; /* evidence against the present owner */
     int64_t fails;                    /* renewals in a row */
+    struct gb_err store_error;        /* of the last call; GB_OK: the lease store answers */
 };
 struct gb_monitor_session {
     const char *id;

@@ -35,6 +35,7 @@ static void look_at_lease(const struct gb_built_session *b, struct gb_monitor_se
         .observed_ns = h.observed_ns,
         .required_ns = h.required_ns,
         .fails = h.fails,
+        .store_error = h.last_error,
     };
 }
 

@@ -252,10 +252,10 @@ def test_probes_during_the_shutdown(folder, parts, fake, broker, publisher):
     assert bridge.wait_exit(10) == 0
 
 
-def test_standby_and_takeover(folder, parts, fake, broker, dynoxide):
-    """Check 13, over the monitor API alone."""
+def test_standby_and_takeover(folder, parts, fake, broker, dynoxide, faults):
+    """Check 13, over the monitor API alone, and then an outage of the lease store."""
     doc = cluster.document(folder, broker.port, fake.queue_url(), fake.endpoint)
-    pair = cluster.Cluster(folder, doc, dynoxide)
+    pair = cluster.Cluster(folder, doc, dynoxide, endpoints={name: faults.open(name) for name in ("a", "b")})
     parts.append(pair)
     key = {"X-API-Key": ADMIN}
     for name in ("a", "b"):
@@ -287,4 +287,17 @@ def test_standby_and_takeover(folder, parts, fake, broker, dynoxide):
     session = after["sessions"][0]
     assert session["lease_owner"].startswith("b#") and session["fencing_version"] > before["fencing_version"]
     assert pair["b"].metrics()["LeaseTransfers"] == 1
+    assert "store_error" not in session["lease"]
+    faults.rule("drop", client="b", times=0)
+
+    def look():
+        return ask(ports["b"], "deephealth", headers=key).json["sessions"][0]
+
+    rig.wait_until(lambda: look()["lease"]["state"] == "standby", 30, "the owner steps down")
+    rig.wait_until(lambda: "store_error" in look()["lease"], 10, "it says that the store does not answer")
+    assert "lease_owner" not in look(), "who owned it before its own term says nothing"
+    assert (look()["lease"]["evidence_ms"], look()["lease"]["renewal_failures"]) == (0, 0)
+    faults.command("clear")
+    rig.wait_until(lambda: ask(ports["b"], "ready").status == 200, 40, "it takes the lease back")
+    assert "store_error" not in look()["lease"]
     assert pair["b"].terminate() == 0
