@@ -290,16 +290,21 @@ static void goes_directly_soon(void)
     fail_msg("the sweep never ends");
 }
 
+static void wait_held(void)
+{
+    for (int i = 0; dynamodb_rig_held(f.rig, "A") == 0; i++) {
+        assert_true(i < 100);
+        (void)outbox_stats(first, S1);
+    }
+}
+
 static void a_long_sweep_goes_on_beside_the_claims(void **state)
 {
     (void)state;
     store_long_partition();
     second_page("\"times\": 1, \"hold\": \"request\"");
     claim_all(); /* by what the indexes show */
-    for (int i = 0; dynamodb_rig_held(f.rig, "A") == 0; i++) {
-        assert_true(i < 100);
-        (void)outbox_stats(first, S1);
-    }
+    wait_held();
     assert_false(goes_directly()); /* a former owner's row may be behind the first page */
     assert_int_equal(dynamodb_rig_held(f.rig, "A"), 1); /* that claim did not wait */
     dynamodb_rig_release(f.rig, "A");
@@ -315,14 +320,41 @@ static void a_sweep_that_broke_off_goes_on(void **state)
     goes_directly_soon();
 }
 
-static void a_close_waits_for_the_page_under_way(void **state)
+/* A service that does not answer must not keep a shutdown waiting. */
+static void a_close_waits_for_no_page(void **state)
 {
     (void)state;
     store_long_partition();
-    second_page("\"times\": 1, \"delay_ms\": 200");
+    second_page("\"times\": 0, \"hold\": \"request\"");
     claim_all();
+    wait_held();
+    uint64_t arrived = dynamodb_rig_arrived(f.rig);
     outbox_dynamodb_reopen(first, 0);
+    assert_int_equal(dynamodb_rig_arrived(f.rig), arrived); /* not asked again */
+    dynamodb_rig_clear(f.rig);
     goes_directly_soon();
+}
+
+static void another_owner_ends_the_sweep(void **state)
+{
+    (void)state;
+    store_long_partition();
+    second_page("\"times\": 1, \"hold\": \"request\"");
+    claim_all();
+    wait_held();
+    struct gb_outbox_batch *batch = outbox_claim(first, S1, "o", 2, 20, NULL);
+    outbox_batch_is(batch, "a b c d e f g h i j k l"); /* a higher version takes them */
+    gb_outbox_batch_free(batch);
+    outbox_dynamodb_hold(&f.dynamodb[0], S1, "o", 2);
+    bool direct = false;
+    for (int i = 0; i < 100 && !direct; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "Y%d", i);
+        gb_outbox_batch_free(outbox_claim(first, S1, "o", 2, 100, NULL));
+        store(first, id);
+        direct = is_direct(id);
+    }
+    assert_true(direct); /* its own is through */
 }
 
 static void a_long_partition_is_swept_more_rarely(void **state)
@@ -915,7 +947,8 @@ int main(void)
         CHECK(a_big_record_goes_the_ordinary_way),
         CHECK(a_long_sweep_goes_on_beside_the_claims),
         CHECK(a_sweep_that_broke_off_goes_on),
-        CHECK(a_close_waits_for_the_page_under_way),
+        CHECK(a_close_waits_for_no_page),
+        CHECK(another_owner_ends_the_sweep),
         CHECK(a_long_partition_is_swept_more_rarely),
         CHECK(a_mark_is_sought_by_several_claims),
         CHECK(released_records_come_again),

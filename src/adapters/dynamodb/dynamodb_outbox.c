@@ -219,6 +219,10 @@ static void close_store(struct gb_outbox *o, struct gb_op *op, gb_done_fn *done,
     GB_ASSERT(s->close_op == NULL);
     gb_op_start(op, s->cfg.reactor, done, arg, NULL, s);
     s->close_op = op;
+    size_t cursor = 0;
+    struct gb_bytes name;
+    void *partition;
+    while (gb_map_next(&s->partitions, &cursor, &name, &partition)) gb_dbox_sweep_end(partition);
     gb_dbox_close_if_idle(s);
 }
 

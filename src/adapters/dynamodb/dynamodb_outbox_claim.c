@@ -235,10 +235,10 @@ static struct gb_err take_over(struct gb_dbox *s, struct gb_dbox_partition *p,
     bool same =
         p->version == token->version && gb_bytes_equal(gb_str_bytes(&p->owner), token->owner);
     if (same) return gb_ok();
+    gb_dbox_sweep_end(p);
     gb_dbox_leave(s, p, GB_DBOX_LEAVE_ALL, 0);
     p->version = 0;
     p->swept = false;
-    p->sweep = NULL;
     p->sweep_began_ms = 0;
     p->keyed_clean = false;
     p->backlog_empty = false;

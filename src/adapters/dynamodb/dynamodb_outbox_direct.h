@@ -129,6 +129,8 @@ struct gb_dbox_sweep_wait {
  * partitions are then, or when it breaks off. */
 void gb_dbox_sweep_run(struct gb_dbox_task *t, struct gb_dbox_sweep_wait *wait);
 void gb_dbox_sweep_wait_deinit(struct gb_dbox_sweep_wait *wait);
+/* Of another owner, or at the store's close: it need not be through. */
+void gb_dbox_sweep_end(struct gb_dbox_partition *p);
 /* A row may be there that nobody knows: look once it would be stale. */
 void gb_dbox_sweep_later(struct gb_dbox *s, struct gb_dbox_partition *p);
 

@@ -91,16 +91,13 @@ static void through(struct gb_dbox_partition *p)
 static void on_mended(struct gb_dbox_task *t, void *arg)
 {
     struct gb_dbox_sweep *w = arg;
-    struct gb_dbox_partition *p = t->partition;
-    bool mine = p->sweep == w; /* or another owner has come: then this one counts for nothing */
-    bool more = p->sweep_cursor.size > 0;
-    if (mine && !more) through(p);
-    wake(w);
-    if (mine && more && t->s->close_op == NULL) {
-        query(w);
-    } else {
+    if (t->partition->sweep_cursor.size == 0) {
+        through(t->partition);
         gb_dbox_end(t, gb_ok());
+        return;
     }
+    query(w);
+    wake(w);
 }
 
 static struct gb_err take(struct gb_dbox_sweep *w, struct gb_bytes item)
@@ -134,9 +131,8 @@ static void on_page(struct gb_dbox_request *r)
     if (t->ending) return;
     struct gb_err err = r->call.op.result;
     gb_dynamodb_items_init(&items, r->call.answer.items);
-    while (!gb_failed(err) && p->sweep == w && gb_dynamodb_items_next(&items, &item))
-        err = take(w, item);
-    if (!gb_failed(err) && p->sweep == w) {
+    while (!gb_failed(err) && gb_dynamodb_items_next(&items, &item)) err = take(w, item);
+    if (!gb_failed(err)) {
         p->sweep_pages++;
         gb_str_clear(&p->sweep_cursor);
         gb_str_append(&p->sweep_cursor, r->call.answer.last_key);
@@ -188,12 +184,16 @@ static void log_failure(struct gb_dbox *s, const struct gb_dbox_partition *p,
 }
 
 /* Those who wait go on with what the indexes show. */
+static void stop(struct gb_dbox_task *t)
+{
+    t->partition->sweep = NULL;
+    wake(sweep_of(t));
+}
+
 static struct gb_err finish(struct gb_dbox_task *t, struct gb_err verdict)
 {
-    struct gb_dbox_sweep *w = sweep_of(t);
-    if (t->partition->sweep == w) t->partition->sweep = NULL;
-    if (gb_failed(verdict)) log_failure(t->s, t->partition, &verdict);
-    wake(w);
+    if (gb_failed(verdict) && verdict.code != GB_CANCELLED)
+        log_failure(t->s, t->partition, &verdict);
     return verdict;
 }
 
@@ -206,7 +206,8 @@ static void sweep_free(struct gb_dbox_task *t)
     free(w);
 }
 
-static const struct gb_dbox_task_ops sweep_ops = {.finish = finish, .free = sweep_free};
+static const struct gb_dbox_task_ops sweep_ops = {
+    .stop = stop, .finish = finish, .free = sweep_free};
 
 static void over(struct gb_op *op, void *arg)
 {
@@ -235,6 +236,11 @@ static void begin(struct gb_dbox *s, struct gb_dbox_partition *p)
         gb_str_clear(&p->sweep_cursor);
     }
     query(w);
+}
+
+void gb_dbox_sweep_end(struct gb_dbox_partition *p)
+{
+    if (p->sweep != NULL) gb_dbox_end(&p->sweep->task, (struct gb_err){.code = GB_CANCELLED});
 }
 
 void gb_dbox_sweep_run(struct gb_dbox_task *t, struct gb_dbox_sweep_wait *wait)
