@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/json_read.h"
 #include "base/log.h"
+#include "support/oom.h"
 
 enum { TURNS_MAX = 100 };
 
@@ -68,6 +69,21 @@ void dynamodb_bench_run(struct dynamodb_bench *b)
         gb_reactor_run(b->r, b->now_ns, 1000);
     }
     assert_int_equal(b->done, done + 1);
+}
+
+static bool constructor_failing_at(const void *arg, unsigned n)
+{
+    struct gb_err (*const *make)(void) = arg;
+    gb_oom_fail_at(n);
+    struct gb_err err = (*make)();
+    gb_oom_off();
+    assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
+    return !gb_failed(err);
+}
+
+void dynamodb_bench_constructor(struct gb_err (*make)(void))
+{
+    assert_true(gb_oom_ladder(constructor_failing_at, &make) > 2);
 }
 
 void dynamodb_bench_close(struct dynamodb_bench *b)

@@ -26,6 +26,8 @@ struct gb_err dynamodb_bench_client(struct dynamodb_bench *b, uint32_t attempts_
  * dynamodb_bench_run(b); */
 void dynamodb_bench_done(struct gb_op *op, void *bench);
 void dynamodb_bench_run(struct dynamodb_bench *b);
+/* A store's constructor, each of its allocations failing in turn; `make` sees to the pointer. */
+void dynamodb_bench_constructor(struct gb_err (*make)(void));
 /* After its stores. */
 void dynamodb_bench_close(struct dynamodb_bench *b);
 #define DYNAMODB_BENCH_CLOSE_STORE(b, store)                                                       \

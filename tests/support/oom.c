@@ -1,8 +1,13 @@
 #include "support/oom.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 /* The reserved names are the linker's (--wrap). */
 /* NOLINTBEGIN */
@@ -52,3 +57,11 @@ void *__wrap_realloc(void *old, size_t size)
     return fails_now() ? NULL : __real_realloc(old, size);
 }
 /* NOLINTEND */
+
+unsigned gb_oom_ladder(bool (*failing_at)(const void *arg, unsigned n), const void *arg)
+{
+    enum { LADDER_MAX = 1000 };
+    unsigned n = 1;
+    while (!failing_at(arg, n)) assert_true(++n < LADDER_MAX);
+    return n;
+}

@@ -14,7 +14,7 @@
  * every call ends once, with success or with an error that says "try again"; a success is whole, a
  * failure has done nothing that it does not count, and the next call does the rest. */
 
-enum { LADDER_MAX = 1000, ROWS = 4 };
+enum { ROWS = 4 };
 
 static struct row {
     const char *id, *route;
@@ -127,7 +127,14 @@ static struct gb_err make_store(int64_t max_scan_pages)
 {
     const struct gb_dynamodb_dlq_cfg cfg = {
         .reactor = b.r, .client = b.client, .table = "t", .max_scan_pages = max_scan_pages};
-    return gb_dynamodb_dlq_new(&cfg, &store);
+    struct gb_err err = gb_dynamodb_dlq_new(&cfg, &store);
+    assert_int_equal(store != NULL, !gb_failed(err));
+    return err;
+}
+
+static struct gb_err make_plain(void)
+{
+    return make_store(0);
 }
 
 static void make_entry(void)
@@ -167,18 +174,8 @@ static void close_bench(void)
 static void constructor(void **state)
 {
     (void)state;
-    unsigned n = 0;
-    struct gb_err err;
     open_bench();
-    do {
-        assert_true(++n < LADDER_MAX);
-        gb_oom_fail_at(n);
-        err = make_store(0);
-        gb_oom_off();
-        assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
-        assert_int_equal(store != NULL, err.code == GB_OK);
-    } while (gb_failed(err));
-    assert_true(n > 2);
+    dynamodb_bench_constructor(make_plain);
     close_bench();
 }
 
@@ -340,8 +337,9 @@ static const struct operation {
 };
 
 /* True when no allocation failed. */
-static bool failing_at(const struct operation *o, unsigned n)
+static bool failing_at(const void *arg, unsigned n)
 {
+    const struct operation *o = arg;
     open_bench();
     assert_int_equal(make_store(0).code, GB_OK);
     rows[0].present = !o->absent;
@@ -364,18 +362,16 @@ static void each_operation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        unsigned n = 0;
-        do {
-            assert_true(++n < LADDER_MAX);
-        } while (!failing_at(&operations[i], n));
+        unsigned n = gb_oom_ladder(failing_at, &operations[i]);
         print_message("%s: %u\n", operations[i].name, n - 1);
         assert_true(n > 5);
     }
 }
 
 /* Scans that end after each page: where the next one goes on may be forgotten, no row is. */
-static bool purge_failing_at(unsigned n)
+static bool purge_failing_at(const void *arg, unsigned n)
 {
+    (void)arg;
     struct gb_dlq_delete q = {.filter = {.since_ms = 3}};
     open_bench();
     assert_int_equal(make_store(1).code, GB_OK);
@@ -391,12 +387,8 @@ static bool purge_failing_at(unsigned n)
 
 static void purge_in_pieces(void **state)
 {
-    unsigned n = 0;
     (void)state;
-    do {
-        assert_true(++n < LADDER_MAX);
-    } while (!purge_failing_at(n));
-    assert_true(n > 20);
+    assert_true(gb_oom_ladder(purge_failing_at, NULL) > 20);
 }
 
 int main(void)

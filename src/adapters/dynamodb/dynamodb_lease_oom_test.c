@@ -16,7 +16,6 @@
  * is in the row, a failure has changed nothing or all of it, no interval is made up, and the next
  * call ends well. */
 
-enum { LADDER_MAX = 1000 };
 #define TTL (6 * GB_SEC)
 
 static struct row {
@@ -178,7 +177,9 @@ static struct gb_err make_store(void)
 {
     const struct gb_dynamodb_lease_cfg cfg = {
         .reactor = b.r, .client = b.client, .table = "t", .wall_ms = wall, .mono_ns = mono};
-    return gb_dynamodb_lease_new(&cfg, &store);
+    struct gb_err err = gb_dynamodb_lease_new(&cfg, &store);
+    assert_int_equal(store != NULL, !gb_failed(err));
+    return err;
 }
 
 static void open_bench(void)
@@ -203,18 +204,8 @@ static void close_bench(void)
 static void constructor(void **state)
 {
     (void)state;
-    unsigned n = 0;
-    struct gb_err err;
     open_bench();
-    do {
-        assert_true(++n < LADDER_MAX);
-        gb_oom_fail_at(n);
-        err = make_store();
-        gb_oom_off();
-        assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
-        assert_int_equal(store != NULL, err.code == GB_OK);
-    } while (gb_failed(err));
-    assert_true(n > 2);
+    dynamodb_bench_constructor(make_store);
     close_bench();
 }
 
@@ -396,8 +387,9 @@ static void try_again(const struct operation *o, bool failed)
 }
 
 /* True when no allocation failed. */
-static bool failing_at(const struct operation *o, unsigned n)
+static bool failing_at(const void *arg, unsigned n)
 {
+    const struct operation *o = arg;
     open_bench();
     assert_int_equal(make_store().code, GB_OK);
     if (o->prepare != NULL) o->prepare();
@@ -425,10 +417,7 @@ static void each_operation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        unsigned n = 0;
-        do {
-            assert_true(++n < LADDER_MAX);
-        } while (!failing_at(&operations[i], n));
+        unsigned n = gb_oom_ladder(failing_at, &operations[i]);
         print_message("%s: %u\n", operations[i].name, n - 1);
         assert_true(n > 5);
     }

@@ -13,7 +13,6 @@
 /* The allocation ladder of an outbox store whose partition is held: each call ends once, the store
  * closes, nothing leaks, and without a failure the direct record runs through. */
 
-enum { LADDER_MAX = 1000 };
 #define PARTITION "SESSION#s"
 
 static const struct gb_token token = {{(const uint8_t *)"o", 1}, 1};
@@ -36,7 +35,9 @@ static struct gb_err make_store(void)
                                                .table = "t",
                                                .stale_claim_ns = GB_HOUR,
                                                .holds = holds};
-    return gb_dynamodb_outbox_new(&cfg, &store);
+    struct gb_err err = gb_dynamodb_outbox_new(&cfg, &store);
+    assert_int_equal(store != NULL, !gb_failed(err));
+    return err;
 }
 
 /* Whatever the call: an empty table with a counter. No record goes there without its envelope. */
@@ -70,18 +71,8 @@ static void close_bench(void)
 static void constructor(void **state)
 {
     (void)state;
-    unsigned n = 0;
-    struct gb_err err;
     open_bench();
-    do {
-        assert_true(++n < LADDER_MAX);
-        gb_oom_fail_at(n);
-        err = make_store();
-        gb_oom_off();
-        assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
-        assert_int_equal(store != NULL, err.code == GB_OK);
-    } while (gb_failed(err));
-    assert_true(n > 2);
+    dynamodb_bench_constructor(make_store);
     close_bench();
 }
 
@@ -131,8 +122,9 @@ static struct gb_outbox_record record_of(struct gb_envelope *e, const char *id)
 }
 
 /* True when no allocation failed. */
-static bool life_failing_at(unsigned n)
+static bool life_failing_at(const void *arg, unsigned n)
 {
+    (void)arg;
     struct gb_envelope *e = NULL;
     char id[64] = "";
     open_bench();
@@ -160,12 +152,8 @@ static bool life_failing_at(unsigned n)
 
 static void life(void **state)
 {
-    unsigned n = 0;
     (void)state;
-    do {
-        assert_true(++n < LADDER_MAX);
-    } while (!life_failing_at(n));
-    assert_true(n > 20);
+    assert_true(gb_oom_ladder(life_failing_at, NULL) > 20);
 }
 
 /* The same at the end, where what waits in memory goes into the indexes. */

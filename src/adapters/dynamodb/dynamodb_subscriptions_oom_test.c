@@ -14,8 +14,6 @@
  * a list is whole or empty with an error, a change is sent whole or not at all, and a failed read
  * is never "no baseline". */
 
-enum { LADDER_MAX = 1000 };
-
 static struct row {
     bool baseline, a, b; /* filters "a/+" and "b\n" */
 } row;
@@ -65,7 +63,9 @@ static struct gb_err make_store(void)
 {
     const struct gb_dynamodb_subscriptions_cfg cfg = {
         .reactor = b.r, .client = b.client, .table = "t"};
-    return gb_dynamodb_subscriptions_new(&cfg, &store);
+    struct gb_err err = gb_dynamodb_subscriptions_new(&cfg, &store);
+    assert_int_equal(store != NULL, !gb_failed(err));
+    return err;
 }
 
 static void open_bench(void)
@@ -87,18 +87,8 @@ static void close_bench(void)
 static void constructor(void **state)
 {
     (void)state;
-    unsigned n = 0;
-    struct gb_err err;
     open_bench();
-    do {
-        assert_true(++n < LADDER_MAX);
-        gb_oom_fail_at(n);
-        err = make_store();
-        gb_oom_off();
-        assert_true(err.code == GB_OK || err.code == GB_UNAVAILABLE);
-        assert_int_equal(store != NULL, err.code == GB_OK);
-    } while (gb_failed(err));
-    assert_true(n > 2);
+    dynamodb_bench_constructor(make_store);
     close_bench();
 }
 
@@ -180,8 +170,9 @@ static const struct operation {
 };
 
 /* True when no allocation failed. */
-static bool failing_at(const struct operation *o, unsigned n)
+static bool failing_at(const void *arg, unsigned n)
 {
+    const struct operation *o = arg;
     open_bench();
     assert_int_equal(make_store().code, GB_OK);
     row = o->before;
@@ -201,10 +192,7 @@ static void each_operation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        unsigned n = 0;
-        do {
-            assert_true(++n < LADDER_MAX);
-        } while (!failing_at(&operations[i], n));
+        unsigned n = gb_oom_ladder(failing_at, &operations[i]);
         print_message("%s: %u\n", operations[i].name, n - 1);
         assert_true(n > 5);
     }
