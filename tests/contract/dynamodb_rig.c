@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/duration.h"
 #include "base/json_read.h"
 #include "base/str.h"
 
@@ -75,6 +76,20 @@ const char *dynamodb_rig_endpoint(const struct dynamodb_rig *r)
 bool dynamodb_rig_is(const struct dynamodb_rig *r, const char *emulator)
 {
     return strcmp(r->emulator, emulator) == 0;
+}
+
+const char *const dynamodb_rig_effects[] = {"cut",  "throttle", "silent",        "internal",
+                                            "half", "drop",     "expired_token", "corrupt"};
+
+size_t dynamodb_rig_effect_count(const struct dynamodb_rig *r)
+{
+    size_t all = sizeof dynamodb_rig_effects / sizeof dynamodb_rig_effects[0];
+    return dynamodb_rig_is(r, "dynoxide") ? all : 2;
+}
+
+int64_t dynamodb_rig_attempt_ns(const char *effect)
+{
+    return strcmp(effect, "silent") == 0 ? 150 * GB_MS : 10 * GB_SEC;
 }
 
 void dynamodb_rig_table(struct dynamodb_rig *r, const char *name, char out[DYNAMODB_TABLE_SIZE])

@@ -34,6 +34,13 @@ void dynamodb_rig_client(struct dynamodb_rig *r, const char *client,
                          char endpoint[DYNAMODB_ENDPOINT_SIZE]);
 /* The members of a rule, such as "\"effect\": \"cut\", \"action\": \"PutItem\", \"skip\": 2". */
 void dynamodb_rig_rule(struct dynamodb_rig *r, const char *members);
+/* What one request may meet: that many of a list that begins with those that differ most. All of
+ * them on the better emulator, on moto the first two: it is slow, and no different in this. */
+extern const char *const dynamodb_rig_effects[];
+size_t dynamodb_rig_effect_count(const struct dynamodb_rig *r);
+/* A client's attempt time-out for it. Only an answer that never comes is waited for briefly; where
+ * one comes, a slow emulator has the time it needs, so what fails is what the test made fail. */
+int64_t dynamodb_rig_attempt_ns(const char *effect);
 /* How many requests of this client ("" = of all) are held. */
 size_t dynamodb_rig_held(struct dynamodb_rig *r, const char *client);
 /* Lets the oldest held request go and returns when the emulator has answered it. */

@@ -37,15 +37,7 @@ enum operation {
 static const char *const names[] = {"create",  "take",  "take own", "take over",
                                     "observe", "renew", "release",  "current"};
 
-static const char *const effects[] = {"cut",  "throttle", "silent",       "internal",
-                                      "half", "drop",     "expired_token"};
-enum { LASTING = 2 }; /* of them */
-
-/* Back-offs take time: all on the better emulator, elsewhere those that differ most. */
-static size_t effect_count(void)
-{
-    return dynamodb_rig_is(rig, "dynoxide") ? sizeof effects / sizeof effects[0] : 2;
-}
+enum { LASTING = 2 }; /* of the effects */
 
 static enum gb_code acquire(struct lease_process *p, const char *owner, uint64_t *version,
                             struct gb_lease_holder *seen)
@@ -143,23 +135,20 @@ static bool fault_at(enum operation op, const char *effect, unsigned request)
     return hit;
 }
 
-/* Only an answer that never comes is waited for. Where one comes, a slow emulator has the time it
- * needs: what fails then is what the test made fail. */
 static void open_for(const char *effect)
 {
-    lease_process_open(&me, rig, "A", table,
-                       strcmp(effect, "silent") == 0 ? 150 * GB_MS : PATIENT_NS);
+    lease_process_open(&me, rig, "A", table, dynamodb_rig_attempt_ns(effect));
 }
 
 static void each_request_fails_once(void **state)
 {
     unsigned hits = 0;
     (void)state;
-    for (size_t e = 0; e < effect_count(); e++) {
-        open_for(effects[e]);
+    for (size_t e = 0; e < dynamodb_rig_effect_count(rig); e++) {
+        open_for(dynamodb_rig_effects[e]);
         for (int op = 0; op < OPERATIONS; op++) {
             unsigned request = 0;
-            while (fault_at((enum operation)op, effects[e], request))
+            while (fault_at((enum operation)op, dynamodb_rig_effects[e], request))
                 assert_true(++request < REQUESTS_MAX);
             assert_true(request > 0);
             hits += request;
@@ -198,8 +187,8 @@ static void faults_that_stay(void **state)
 {
     (void)state;
     for (size_t e = 0; e < LASTING; e++) {
-        open_for(effects[e]);
-        for (int op = 0; op < OPERATIONS; op++) stays((enum operation)op, effects[e]);
+        open_for(dynamodb_rig_effects[e]);
+        for (int op = 0; op < OPERATIONS; op++) stays((enum operation)op, dynamodb_rig_effects[e]);
         lease_process_close(&me);
     }
 }

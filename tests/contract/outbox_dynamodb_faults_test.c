@@ -121,20 +121,7 @@ static void check_state(struct situation *s, enum operation op, const char *what
 
 /* --- one fault --- */
 
-static const char *const effects[] = {"cut",  "throttle", "internal",     "silent",
-                                      "half", "drop",     "expired_token"};
-enum { LASTING = 3 }; /* of them */
-
-/* Each back-off of the client takes its time: all of them in one run of the check, on the better
- * emulator; elsewhere those that differ most. */
-static size_t effect_count(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__clang__) /* the sanitizers run clang */
-    return 2;
-#else
-    return dynamodb_rig_is(dynamodb.rig, "dynoxide") ? sizeof effects / sizeof effects[0] : 2;
-#endif
-}
+enum { LASTING = 4 }; /* of the effects */
 
 /* False: the operation has no such request. */
 static bool fault_at(enum operation op, const char *effect, unsigned request, bool direct)
@@ -157,14 +144,11 @@ static bool fault_at(enum operation op, const char *effect, unsigned request, bo
     return hit;
 }
 
-/* Only an answer that never comes is waited for. Where one comes, a slow emulator has the time it
- * needs: what fails then is what the test made fail. */
 static void set_up_for(const char *effect, bool direct)
 {
-    bool silent = strcmp(effect, "silent") == 0;
     dynamodb.direct = direct;
     dynamodb.through_proxy = true;
-    dynamodb.attempt_timeout_ns = silent ? 150 * GB_MS : 10 * GB_SEC;
+    dynamodb.attempt_timeout_ns = dynamodb_rig_attempt_ns(effect);
     dynamodb_rig_clear(dynamodb.rig);
     outbox_dynamodb_set_up(&backend, 0);
 }
@@ -172,11 +156,11 @@ static void set_up_for(const char *effect, bool direct)
 static void every_fault(bool direct)
 {
     unsigned hits = 0;
-    for (size_t e = 0; e < effect_count(); e++) {
-        set_up_for(effects[e], direct);
+    for (size_t e = 0; e < dynamodb_rig_effect_count(dynamodb.rig); e++) {
+        set_up_for(dynamodb_rig_effects[e], direct);
         for (int op = 0; op < OPERATIONS; op++) {
             unsigned request = 0;
-            while (fault_at((enum operation)op, effects[e], request, direct)) {
+            while (fault_at((enum operation)op, dynamodb_rig_effects[e], request, direct)) {
                 request++;
                 assert_true(request < REQUESTS_MAX);
             }
@@ -239,7 +223,7 @@ static bool stays(enum operation op, const char *effect, unsigned request, bool 
 static unsigned stays_from_each(enum operation op, size_t effect, bool direct)
 {
     unsigned request = 0;
-    while (stays(op, effects[effect], request, direct)) {
+    while (stays(op, dynamodb_rig_effects[effect], request, direct)) {
         request++;
         if (effect >= LASTING) break;
         assert_true(request < REQUESTS_MAX);
@@ -252,8 +236,8 @@ static void faults_that_stay(void **state)
     unsigned hits = 0;
     (void)state;
     for (int direct = 0; direct <= 1; direct++) {
-        for (size_t e = 0; e < effect_count(); e++) {
-            set_up_for(effects[e], direct == 1);
+        for (size_t e = 0; e < dynamodb_rig_effect_count(dynamodb.rig); e++) {
+            set_up_for(dynamodb_rig_effects[e], direct == 1);
             for (int op = 0; op < STATS; op++) {
                 hits += stays_from_each((enum operation)op, e, direct == 1);
                 outbox_records_free();

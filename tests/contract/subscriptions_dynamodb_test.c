@@ -85,31 +85,19 @@ static int end(void **state)
     return 0;
 }
 
-/* Only an answer that never comes is waited for. Where one comes, a slow emulator has the time it
- * needs: what fails then is what the test made fail. */
 static void reopen_for(const char *effect)
 {
     char endpoint[DYNAMODB_ENDPOINT_SIZE];
     tear_down(&dynamodb);
     dynamodb_rig_client(rig, "A", endpoint);
     dynamodb_driver_open(
-        &driver, &(struct dynamodb_driver_cfg){.endpoint = endpoint,
-                                               .attempt_timeout_ns = strcmp(effect, "silent") == 0
-                                                                         ? 150 * GB_MS
-                                                                         : 10 * GB_SEC});
+        &driver, &(struct dynamodb_driver_cfg){
+                     .endpoint = endpoint, .attempt_timeout_ns = dynamodb_rig_attempt_ns(effect)});
     dynamodb.driver = (struct store_driver){.loop = driver.loop, .reactor = driver.reactor};
     open_store(&dynamodb, 0);
 }
 
-static const char *const effects[] = {"cut",  "throttle", "silent",        "internal",
-                                      "half", "drop",     "expired_token", "corrupt"};
-enum { LASTING = 2 }; /* of them */
-
-/* Back-offs take time: all on the better emulator, elsewhere those that differ most. */
-static size_t effect_count(void)
-{
-    return dynamodb_rig_is(rig, "dynoxide") ? sizeof effects / sizeof effects[0] : 2;
-}
+enum { LASTING = 2 }; /* of the effects */
 
 static const char *const two[] = {"b", "a"};
 
@@ -188,11 +176,11 @@ static void each_request_fails_once(void **state)
 {
     unsigned hits = 0;
     (void)state;
-    for (size_t i = 0; i < effect_count(); i++) {
-        reopen_for(effects[i]);
+    for (size_t i = 0; i < dynamodb_rig_effect_count(rig); i++) {
+        reopen_for(dynamodb_rig_effects[i]);
         for (size_t o = 0; o < OPERATIONS; o++) {
             unsigned request = 0;
-            while (fault_at(&operations[o], effects[i], request))
+            while (fault_at(&operations[o], dynamodb_rig_effects[i], request))
                 assert_true(++request < REQUESTS_MAX);
             assert_true(request > 0);
             hits += request;
@@ -207,16 +195,18 @@ static void faults_that_stay(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LASTING; i++) {
-        reopen_for(effects[i]);
+        reopen_for(dynamodb_rig_effects[i]);
         for (size_t o = 0; o < OPERATIONS; o++) {
             char rule[96], id[16];
             prepare(&operations[o], id);
-            (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"times\": 0", effects[i]);
+            (void)snprintf(rule, sizeof rule, "\"effect\": \"%s\", \"times\": 0",
+                           dynamodb_rig_effects[i]);
             dynamodb_rig_rule(rig, rule);
             struct gb_err err = gb_err(operations[o].perform(id), "x");
             dynamodb_rig_clear(rig);
             if (!gb_err_is_transient(&err))
-                fail_msg("%s, %s: %s", operations[o].name, effects[i], gb_code_name(err.code));
+                fail_msg("%s, %s: %s", operations[o].name, dynamodb_rig_effects[i],
+                         gb_code_name(err.code));
             assert_int_equal(operations[o].perform(id), operations[o].code);
             subscriptions_list_is(&dynamodb, id, operations[o].code, operations[o].filters);
         }
