@@ -18,7 +18,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import yaml
@@ -39,30 +38,6 @@ STEP_DOWN = 2.0  # broker_health_step_down
 UNPLANNED = LEASE_TTL + 1.25 * POLL + 1
 CLEAN = 1 + POLL
 SEED = 20261201
-
-
-class Stream(threading.Thread):
-    """Publishes all the time."""
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.publisher = rig.Publisher(port)
-        self.sent = []
-        self.running = True
-        self.start()
-
-    def run(self):
-        while self.running:
-            payload = b"%d" % len(self.sent)
-            self.publisher.publish(f"telemetry/{len(self.sent) % 8}", payload, message_id=f"id-{len(self.sent)}")
-            self.sent.append(payload)
-            time.sleep(1 / RATE)
-
-    def stop(self):
-        self.running = False
-        self.join(10)
-        self.publisher.flush()
-        self.publisher.close()
 
 
 def document(broker_port, fake, step_down):
@@ -273,13 +248,15 @@ def run(folder, name, rounds, instances):
         scene.bridges.wait_owner()
         rig.wait_until(lambda: any(scene.bridges[n].count("session is active") for n in scene.names), WAIT_SECONDS,
                        "an owner serves")
-        stream = Stream(scene.broker.port)
+        publisher = rig.Publisher(scene.broker.port)
+        stream = cluster.Stream(publisher, RATE)
         samples = []
         for i in range(rounds):
             samples.append(one_round(scene, scenario, stream))
             print(f"{name} {i + 1}/{rounds}: owned after {samples[-1].owned:.2f} s, active after {samples[-1].active:.2f} s",
                   file=sys.stderr, flush=True)
         stream.stop()
+        publisher.close()
         wait_delivered(scene, stream, 0)
         lost = missing(scene, stream)
         kicks = scene.broker.count("already connected")

@@ -204,9 +204,10 @@ static void faults_that_stay(void **state)
             dynamodb_rig_rule(rig, rule);
             struct gb_err err = gb_err(operations[o].perform(id), "x");
             dynamodb_rig_clear(rig);
-            if (!gb_err_is_transient(&err))
+            if (!gb_err_is_transient(&err)) {
                 fail_msg("%s, %s: %s", operations[o].name, dynamodb_rig_effects[i],
                          gb_code_name(err.code));
+            }
             assert_int_equal(operations[o].perform(id), operations[o].code);
             subscriptions_list_is(&dynamodb, id, operations[o].code, operations[o].filters);
         }
